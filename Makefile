@@ -1,0 +1,39 @@
+# Everything sets itself up: a machine needs python3 and make.
+#   make demo                       a first look
+#   make test                       lint, types and the tests
+#   make test PYTHON=python3.13     the same on another interpreter, in its own venv
+#   make test-full                  the slow proofs too; the output is kept in tests/full_output.txt
+PYTHON ?= python3
+VENV := $(if $(filter python3,$(notdir $(PYTHON))),.venv,.venv-$(notdir $(PYTHON)))
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# One XLA thread per worker: two workers share two cores.
+ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
+
+.PHONY: demo test test-full lint clean
+.DELETE_ON_ERROR:
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "saltus needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try make PYTHON=python3.13")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not full"
+
+test-full: lint
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v 2>&1 | tee tests/full_output.txt; exit $${PIPESTATUS[0]}
+
+test-full: SHELL := /bin/bash
+
+clean:
+	rm -rf .venv .venv-* build dist

@@ -1,0 +1,59 @@
+"""saltus: gradient-based sampling of probability distributions over discrete spaces, on JAX."""
+
+import warnings as _warnings
+
+import jax as _jax
+
+from . import random, targets, testing
+from .errors import CheckError, KernelError, SaltusError, SpaceError, TargetError
+from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Kernel, UniformMH
+from .local import Differences
+from .preconditioners import Dense, Diagonal, LowRank, Sparse
+from .spaces import Binary, Categorical, Clock, Ordinal, Space, Spin
+from .structure import Graph, Quadratic
+from .target import Point, Target, evaluate
+
+__version__ = "0.1.0"
+
+if _jax.__version__.startswith("0.10."):
+    _warnings.warn(
+        f"jax {_jax.__version__} can deadlock on batched linear algebra on CPU; saltus excludes 0.10.*: "
+        "install jax >= 0.11, or 0.9.2 on Python 3.11",
+        stacklevel=2,
+    )
+
+__all__ = [
+    "AVG",
+    "GWG",
+    "NCG",
+    "PAVG",
+    "Binary",
+    "BlockGibbs",
+    "Categorical",
+    "CheckError",
+    "Clock",
+    "Dense",
+    "Diagonal",
+    "Differences",
+    "Gibbs",
+    "Graph",
+    "Info",
+    "Kernel",
+    "KernelError",
+    "LowRank",
+    "Ordinal",
+    "Point",
+    "Quadratic",
+    "SaltusError",
+    "Space",
+    "SpaceError",
+    "Sparse",
+    "Spin",
+    "Target",
+    "TargetError",
+    "UniformMH",
+    "evaluate",
+    "random",
+    "targets",
+    "testing",
+]

@@ -1,0 +1,133 @@
+"""`record`: a frozen dataclass that is also a JAX pytree, and the checks its numbers pass on the way in."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .errors import KernelError, SaltusError
+
+T = TypeVar("T", bound=type)
+
+
+def static(**options: Any) -> Any:
+    """A field that is part of the tree's structure (hashed and compared), not a leaf."""
+    return dataclasses.field(metadata={"static": True}, **options)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(static,))
+def record(cls: T) -> T:
+    """Make `cls` a frozen dataclass whose fields are pytree leaves, except those declared `static()`.
+
+    Unflattening bypasses `__init__`, so JAX may put tracers, `None` or `object()` where numbers were; validation
+    happens where a person builds the object. Equality is identity: arrays have no truth value.
+    """
+    cls = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+    fields = dataclasses.fields(cls)
+    leaves = [f.name for f in fields if not f.metadata.get("static")]
+    statics = [f.name for f in fields if f.metadata.get("static")]
+
+    def flatten(obj: Any) -> tuple[tuple, tuple]:
+        return tuple(getattr(obj, n) for n in leaves), tuple(getattr(obj, n) for n in statics)
+
+    def flatten_with_keys(obj: Any) -> tuple[tuple, tuple]:
+        children, aux = flatten(obj)
+        return tuple((jax.tree_util.GetAttrKey(n), c) for n, c in zip(leaves, children, strict=True)), aux
+
+    def unflatten(aux: tuple, children: tuple) -> Any:
+        obj = object.__new__(cls)
+        fill(obj, **dict(zip(leaves, children, strict=True)), **dict(zip(statics, aux, strict=True)))
+        return obj
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    if cls.__repr__ is object.__repr__:
+        cls.__repr__ = _describe
+    return cls
+
+
+def fill(obj: Any, **values: Any) -> None:
+    """Set fields of a frozen record while it is being built."""
+    for name, value in values.items():
+        object.__setattr__(obj, name, value)
+
+
+def changed(obj: Any, **values: Any) -> Any:
+    """A copy of a record with some fields replaced, without running its `__init__`."""
+    new = object.__new__(type(obj))
+    fill(new, **{f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)})
+    fill(new, **values)
+    return new
+
+
+def _describe(obj: Any) -> str:
+    """`NCG(step_size=0.5)`: numbers as numbers, arrays as their shape, defaults left out."""
+    parts = []
+    for f in dataclasses.fields(obj):
+        value = getattr(obj, f.name)
+        text = _brief(value)
+        if f.default is dataclasses.MISSING or text != _brief(f.default):
+            parts.append(f"{f.name}={text}")
+    return f"{type(obj).__name__}({', '.join(parts)})"
+
+
+def _brief(value: Any) -> str:
+    if is_concrete(value) and np.shape(value) == () and isinstance(value, (jax.Array, np.ndarray, np.generic, float)):
+        return f"{np.asarray(value).item():g}"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"array{tuple(value.shape)}"
+    return repr(value)
+
+
+def is_concrete(value: Any) -> bool:
+    """False for tracers: inside `jit` nothing can be checked, and nothing is raised."""
+    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+def default_float() -> Any:
+    """float32, or float64 where x64 is enabled."""
+    return jnp.result_type(float)
+
+
+def as_float(value: Any, name: str, error: type[SaltusError] = KernelError) -> jax.Array:
+    """A strongly typed float array, so that 0.5, 1 and float32(1) give one trace; finite where that can be seen."""
+    try:
+        array = jnp.asarray(value, dtype=default_float())
+    except (TypeError, ValueError) as cause:
+        raise error(f"`{name}` is not a number.", expected="a real number or array", found=repr(value)) from cause
+    if is_concrete(array) and not np.isfinite(array).all():
+        raise error(f"`{name}` is not finite.", expected="finite numbers", found=_brief(_first(array, ~np.isfinite(array))))
+    return array
+
+
+def as_positive(value: Any, name: str) -> jax.Array:
+    """`as_float`, and greater than zero."""
+    array = as_float(value, name)
+    if is_concrete(array) and not (np.asarray(array) > 0).all():
+        raise KernelError(f"`{name}` must be positive.", expected=f"{name} > 0", found=_brief(_first(array, ~(array > 0))))
+    return array
+
+
+def as_radius(value: Any) -> jax.Array:
+    """A whole number of hops, at least 1; a leaf too, so `vmap` over radii works."""
+    hint = "a radius counts hops between values (or sites), so it is a whole number"
+    given = value if isinstance(value, jax.Array) else np.asarray(value)
+    if given.dtype.kind not in "iu":
+        raise KernelError("`radius` is not a whole number.", expected="an integer >= 1", found=repr(value), hint=hint)
+    if is_concrete(given) and not (np.asarray(given) >= 1).all():
+        raise KernelError("`radius` is too small.", expected="an integer >= 1", found=repr(value), hint=hint)
+    return jnp.asarray(given, dtype=jnp.int32)
+
+
+def as_size(value: Any, name: str, error: type[SaltusError], least: int = 1) -> int:
+    """A concrete whole number >= `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise error(f"`{name}` is not usable.", expected=f"an integer >= {least}", found=repr(value))
+    return int(value)
+
+
+def _first(array: Any, where: Any) -> Any:
+    return np.asarray(array)[np.asarray(where)].ravel()[0]

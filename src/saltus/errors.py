@@ -1,0 +1,36 @@
+"""Errors that say what was expected, what was found and where, the likely cause, and the way out."""
+
+from __future__ import annotations
+
+
+class SaltusError(ValueError):
+    """Base of every error saltus raises on purpose.
+
+    Printed as one sentence followed by the labelled lines that are known:
+
+        `initial` is not a state of Binary(100).
+          expected  0 or 1 at every site
+          found     -1 at 52 of 100 sites, first at site 3
+          hint      these look like spins: use saltus.Spin(100), or pass (initial + 1) // 2
+    """
+
+    def __init__(self, message: str, *, expected: str = "", found: str = "", hint: str = ""):
+        labelled = {"expected": expected, "found": found, "hint": hint}
+        lines = [f"  {label:<9} {text}" for label, text in labelled.items() if text]
+        super().__init__("\n".join([message, *lines]))
+
+
+class SpaceError(SaltusError):
+    """A space that cannot be built, or a state outside its space."""
+
+
+class TargetError(SaltusError):
+    """A log-probability, its parameters or its declared structure cannot be used as given."""
+
+
+class KernelError(SaltusError):
+    """A kernel's settings are impossible, or do not fit the target."""
+
+
+class CheckError(SaltusError):
+    """A kernel or a space failed certification; the message is the report."""

@@ -1,0 +1,108 @@
+"""Gibbs: sites drawn from their exact conditionals, one at a time or a colour at a time."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import random
+from .._record import changed, default_float, record, static
+from ..errors import KernelError
+from ..local import Differences
+from ..proposals import SiteBlock
+from ..structure import Graph
+from ..target import Point, Target
+from .base import Kernel
+from .metropolis import Info, describe
+
+SCANS = ("random", "systematic", "coloured")
+
+
+@record
+class Gibbs(Kernel):
+    r"""Heat-bath updates from the true conditionals; values of f only, never a gradient, no accept step.
+
+    $$ s'_i \sim \mathrm{softmax}_v f(s \text{ with } s_i = v) $$
+
+    scan: "random" updates one site a step, chosen uniformly; "systematic" sweeps over all sites in order; "coloured" (for
+    targets with a `saltus.Graph`) sweeps over colours, the sites of one colour at once. Sweeps leave the target invariant
+    but are not reversible. A target's closed-form exact differences are used where it has them.
+    """
+
+    scan: str = static(default="random")
+
+    def __post_init__(self) -> None:
+        if self.scan not in SCANS:
+            raise KernelError("`scan` is not known.", expected=" or ".join(map(repr, SCANS)), found=repr(self.scan))
+
+    def init(self, target: Target, codes: jax.Array) -> Point:
+        codes = self.check(target, codes)
+        return Point(codes, target.value(codes))
+
+    def step(self, key: jax.Array, target: Target, x: Point) -> tuple[Point, Info]:
+        block_key, move_key = random.split(key)
+        blocks = self.noise(block_key, target)
+        if len(blocks) == 1:
+            y, undefined = self._update(move_key, target, x, blocks[0])
+        else:
+            y, counts = jax.lax.scan(
+                lambda y, each: self._update(each[0], target, y, each[1]), x, (random.split(move_key, len(blocks)), blocks)
+            )
+            undefined = jnp.sum(counts, dtype=jnp.int32)
+        if self.scan == "coloured" or isinstance(target.differences, Differences):
+            y = changed(y, log_prob=target.value(y.codes))  # sums of closed-form changes would drift
+        always = jnp.ones((), default_float())
+        return y, describe(target.space, x, y, jnp.ones((), bool), always, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined)
+
+    def _update(self, key: jax.Array, target: Target, x: Point, sites: jax.Array) -> tuple[Point, jax.Array]:
+        moves, undefined = target.exact_moves(x, sites)
+        codes = SiteBlock(x.codes, sites, moves).sample(key)
+        change = moves.each(jnp.take(codes, sites, mode="clip"))
+        return Point(codes, x.log_prob + jnp.sum(change, where=sites < target.space.num_sites)), undefined
+
+    def noise(self, key: jax.Array, target: Target) -> jax.Array:
+        """The blocks of sites this step updates, in order: (number of blocks, sites in a block)."""
+        if self.scan == "random":
+            uniform = random.uniform(key, ()) * jnp.asarray(target.space.num_sites, default_float())
+            return jnp.minimum(uniform.astype(jnp.int32), target.space.num_sites - 1).reshape(1, 1)
+        return self.blocks(target)
+
+    def blocks(self, target: Target) -> jax.Array:
+        """Every block this scan knows, one per row."""
+        if self.scan == "coloured":
+            return target.find(Graph).blocks
+        return jnp.arange(target.space.num_sites, dtype=jnp.int32)[:, None]
+
+    def compose(self, matrices: list[np.ndarray]) -> np.ndarray:
+        """The transition matrix of a step from those of its blocks: their mean, or their product in order."""
+        return np.mean(matrices, axis=0) if self.scan == "random" else functools.reduce(np.matmul, matrices)
+
+    @property
+    def reversible(self) -> bool:
+        return self.scan == "random"
+
+    def propose(self, target: Target, x: Point, noise: jax.Array) -> SiteBlock:
+        """The update of one block of sites (`noise`)."""
+        return SiteBlock(x.codes, noise, target.exact_moves(x, noise)[0])
+
+    def log_ratio(self, target: Target, x: Point, y: Point, noise: Any) -> jax.Array:
+        """Zero: the draw is from the conditional itself."""
+        return jnp.zeros((), default_float())
+
+    def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: jax.Array) -> jax.Array:
+        """f where only sites of the block differ, -inf elsewhere: normalised, the conditional."""
+        inside = jnp.zeros(codes.shape, bool).at[noise].set(True, mode="drop")
+        return jnp.where(jnp.all(inside | (codes == x.codes)), target.value(codes), -jnp.inf)
+
+    def check_settings(self, target: Target) -> None:
+        if self.scan == "coloured" and target.find(Graph) is None:
+            raise KernelError(
+                "Coloured Gibbs needs to know which sites interact.",
+                expected="structure=saltus.Graph(neighbours)",
+                found=f"{target} without that structure",
+                hint="Gibbs('systematic') sweeps any target, one site after the other",
+            )

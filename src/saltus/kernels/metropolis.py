@@ -1,0 +1,44 @@
+"""THE accept/reject step, and what a step tells about itself."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from .. import random
+from .._record import default_float, record
+from ..spaces import Space
+from ..target import Point
+
+
+@record
+class Info:
+    """What happened in one step."""
+
+    accepted: jax.Array  # the proposal was taken, null proposals included
+    acceptance_rate: jax.Array  # min(1, ratio)
+    moved: jax.Array  # the state is another one
+    jump: jax.Array  # L1 distance travelled, |s' - s|_1
+    changed_sites: jax.Array  # sites at which the proposal differs, accepted or not
+    undefined: jax.Array  # states whose log_prob or ratio was NaN or +inf: refused and counted
+
+
+def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.Array) -> tuple[Point, Info]:
+    """Move to y with probability min(1, exp(log_ratio)), else stay at x.
+
+    log_prob = -inf at y is impossible and simply refused; NaN or +inf there, or a NaN ratio, is refused and counted.
+    """
+    impossible = y.log_prob == -jnp.inf
+    undefined = ~impossible & (jnp.isnan(log_ratio) | (y.log_prob == jnp.inf))
+    rate = jnp.where(impossible | undefined, 0, jnp.exp(jnp.minimum(log_ratio, 0)))
+    accepted = random.unit(key, (), default_float()) < rate
+    kept = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), y, x)
+    return kept, describe(space, x, kept, accepted, rate, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined.astype(jnp.int32))
+
+
+def describe(
+    space: Space, x: Point, kept: Point, accepted: jax.Array, rate: jax.Array, changed_sites: jax.Array, undefined: jax.Array
+) -> Info:
+    """Info of a step from x to `kept`."""
+    jump = jnp.sum(jnp.abs(space.embed(kept.codes) - space.embed(x.codes)))
+    return Info(accepted, rate, jnp.any(kept.codes != x.codes), jump, changed_sites, undefined)

@@ -1,0 +1,59 @@
+"""NCG: all sites at once, half the gradient, a penalty on the distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._record import as_float, as_positive, fill, record
+from ..moves import Moves
+from ..proposals import Factorised
+from ..target import Point, Target
+from .base import Kernel
+from .textbook import differences, states
+
+
+@record
+class NCG(Kernel):
+    r"""Norm-constrained gradient sampler (Eqs. 7-8, Algorithm 1 of Rhodes & Gutmann 2022); also known as DMALA.
+
+    $$ q(s' \mid s) \propto \prod_i \exp\big(w D_i(s'_i) - c_i (s'_i - s_i)^2\big), \qquad c_i = p_i / 2\epsilon $$
+    $$ \log\alpha = f' - f + w\,[D'(s' \to s) - D(s \to s')] + \Phi_s - \Phi_{s'} $$
+
+    step_size: ε, in the unit of the space's values, squared; larger values move more sites per step.
+    gradient_weight: w; ½ (the default) is the locally balanced choice, any other is as exact.
+    penalty: p, a number or one per site: a diagonal preconditioner.
+    """
+
+    step_size: jax.Array
+    gradient_weight: jax.Array = 0.5  # type: ignore[assignment]
+    penalty: jax.Array = 1.0  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        weight = as_float(self.gradient_weight, "gradient_weight")
+        fill(self, step_size=as_positive(self.step_size, "step_size"), gradient_weight=weight)
+        fill(self, penalty=as_positive(self.penalty, "penalty"))
+
+    def propose(self, target: Target, x: Point, noise: None = None) -> Factorised:
+        return Factorised(self._informed(target, x) - target.space.quadratic(x.codes, self.penalty / (2 * self.step_size)))
+
+    def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None) -> jax.Array:
+        # The penalty is symmetric in s and s' and cancels: it appears in Φ only.
+        back = self._informed(target, y).at(x.codes) - self._informed(target, x).at(y.codes)
+        gap = self.propose(target, x).log_normaliser_minus(self.propose(target, y))
+        return y.log_prob - x.log_prob + back + gap
+
+    def _informed(self, target: Target, x: Point) -> Moves:
+        return self.gradient_weight * target.moves(x)
+
+    def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: Any = None) -> jax.Array:
+        """The printed proposal, un-normalised."""
+        s, s_new = states(target, x.codes, codes)
+        penalty = target.space.per_entry(self.penalty).ravel() / (2 * self.step_size)
+        return self.gradient_weight * differences(target, x.codes, codes) - jnp.sum(penalty * (s_new - s) ** 2)
+
+    def check_settings(self, target: Target) -> None:
+        self.single("step_size")
+        self.fits(target, "penalty")

@@ -1,0 +1,140 @@
+r"""Local models: the table D_i(v), the predicted change of f when site i takes value v (PAPER_NOTES 1.11).
+
+Every sampler is exact with any of them: D must only be a deterministic function of the state, 0 at the current value.
+
+    gradient        D_i(v) = g_i (v - s_i)                              one backward pass
+    hessian_diag    D_i(v) = g_i (v - s_i) + ½ H_ii (v - s_i)^2         and d Hessian-vector products
+    exact           D_i(v) = f(s with s_i = v) - f(s)                   d (k - 1) evaluations, in chunks
+    Differences     whatever a target knows in closed form
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from ._record import record, static
+from .errors import TargetError
+from .moves import Moves
+
+if TYPE_CHECKING:
+    from .target import Target
+
+_CHUNK = 2**18  # most numbers held at once, per chain, by states that are evaluated together
+
+
+@record
+class LocalModel:
+    """How a target fills D. `local` is what a Point keeps for it."""
+
+    exact = False
+
+    def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
+        """(f, local) at one state."""
+        raise NotImplementedError
+
+    def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
+        """`local` as Moves."""
+        raise NotImplementedError
+
+    def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(b, k) true changes of f at `sites`, and how many of those states were undefined."""
+        return brute_force(target, codes, f, sites)
+
+
+@record
+class Gradient(LocalModel):
+    def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
+        return jax.value_and_grad(target.log_prob_of)(target.space.embed(codes))
+
+    def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
+        return target.space.linear(codes, local)
+
+
+@record
+class HessianDiag(LocalModel):
+    def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
+        s = target.space.embed(codes)
+        gradient = jax.grad(target.log_prob_of)
+
+        def curvature(i: jax.Array) -> jax.Array:
+            along = jnp.zeros_like(s).at[i].set(1)
+            return jax.jvp(gradient, (s,), (along,))[1][i]
+
+        f, g = jax.value_and_grad(target.log_prob_of)(s)
+        return f, (g, jax.lax.map(curvature, jnp.arange(s.size, dtype=jnp.int32), batch_size=_batch(s.size, s.size)))
+
+    def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
+        g, h = local
+        return target.space.linear(codes, g) + target.space.quadratic(codes, h / 2)
+
+
+@record
+class ExactDifferences(LocalModel):
+    exact = True
+
+    def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
+        f = target.value(codes)
+        return f, brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32))[0]
+
+    def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
+        return target.space.moves(codes, local)
+
+
+@record
+class Differences(LocalModel):
+    """A closed form: `fn(params, s, codes)` returns the (d, k) table of changes of f, up to a constant per site.
+
+    saltus subtracts the current column. `exact=True` says that the table is exact, so that Gibbs may use it.
+    """
+
+    fn: Callable = static()
+    exact: bool = static(default=False)
+
+    def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
+        return target.value(codes), self._table(target, codes)
+
+    def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
+        if not self.exact:
+            return brute_force(target, codes, f, sites)
+        return jnp.take(self._table(target, codes), sites, axis=0, mode="clip"), jnp.zeros((), jnp.int32)
+
+    def _table(self, target: Target, codes: jax.Array) -> jax.Array:
+        table = self.fn(target.params, target.space.embed(codes), codes)
+        expected = (target.space.num_sites, target.space.num_values)
+        if jnp.shape(table) != expected:
+            raise TargetError("`differences` returned another shape.", expected=f"(d, k) = {expected}", found=str(jnp.shape(table)))
+        return table
+
+    def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
+        return target.space.moves(codes, local)
+
+
+LOCAL_MODELS = {"gradient": Gradient, "exact": ExactDifferences, "hessian_diag": HessianDiag}
+
+
+def brute_force(target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(b, k) exact changes of f at `sites`, and how many of those states have an undefined f (NaN or +inf).
+
+    Undefined states are impossible ones here, so they get -inf. A site index of d (padding) changes nothing.
+    """
+    k = target.space.num_values
+
+    def change(index: jax.Array) -> jax.Array:
+        site, hop = sites[index // (k - 1)], 1 + index % (k - 1)
+        return target.value(codes.at[site].set((codes[site] + hop) % k, mode="drop"))
+
+    num = sites.shape[0] * (k - 1)
+    changed = jax.lax.map(change, jnp.arange(num, dtype=jnp.int32), batch_size=_batch(num, target.space.size)).reshape(-1, k - 1)
+    undefined = jnp.isnan(changed) | (changed == jnp.inf)
+    by_hop = jnp.pad(jnp.where(undefined, -jnp.inf, changed - f), ((0, 0), (1, 0)))
+    hops = (jnp.arange(k, dtype=jnp.int32) - jnp.take(codes, sites, mode="clip")[:, None]) % k
+    return jnp.take_along_axis(by_hop, hops, axis=1), jnp.sum(undefined, dtype=jnp.int32)
+
+
+def _batch(num: int, size: int) -> int:
+    """How many of `num` states of `size` numbers are evaluated together."""
+    return max(min(num, _CHUNK // max(size, 1)), 1)

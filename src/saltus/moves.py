@@ -1,0 +1,168 @@
+r"""Moves: for every site, a score for each value it could take, 0 at the current one.
+
+A table D_i(v) of predicted changes, a noise term u_i (v - s_i), a penalty c_i (v - s_i)^2 and a neighbourhood (0 inside,
+-inf outside) are all Moves around the same codes; proposals are sums of them. Two forms share one interface, chosen by
+the space's number of values, and no kernel looks inside: `Flips` (two values: one score per site) and `Tables`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from . import random
+from ._record import changed, record
+
+
+@record
+class Moves:
+    """Scores of single-site moves away from `codes`."""
+
+    codes: jax.Array
+    scores: jax.Array
+
+    def __add__(self, other: Moves) -> Any:
+        return changed(self, scores=self.scores + other.scores)
+
+    def __sub__(self, other: Moves) -> Any:
+        return changed(self, scores=self.scores - other.scores)
+
+    def __mul__(self, number: Any) -> Any:
+        return changed(self, scores=self.scores * number)
+
+    __rmul__ = __mul__
+
+    def at(self, codes: jax.Array) -> jax.Array:
+        """sum_i score_i(codes_i): the score of moving every site at once."""
+        return jnp.sum(self.each(codes))
+
+    def log_normaliser(self) -> jax.Array:
+        """Φ = sum_i log sum_v exp(score_i(v))."""
+        top, mass = self.normaliser()
+        return jnp.sum(top) + log_product(mass, self.num_values)
+
+    def log_prob(self, codes: jax.Array) -> jax.Array:
+        """log of prod_i softmax_v(score_i) at `codes`."""
+        return self.at(codes) - self.log_normaliser()
+
+    @property
+    def num_values(self) -> int:
+        """k."""
+        raise NotImplementedError
+
+    def each(self, codes: jax.Array) -> jax.Array:
+        """(d,) score_i(codes_i)."""
+        raise NotImplementedError
+
+    def recentre(self, codes: jax.Array) -> Any:
+        """The same scores seen from `codes`: score_i(v) - score_i(codes_i)."""
+        raise NotImplementedError
+
+    def only(self, sites: jax.Array) -> Any:
+        """Sites outside the mask may not move."""
+        raise NotImplementedError
+
+    def normaliser(self) -> tuple[jax.Array, jax.Array]:
+        """(top, mass), each (d,): log sum_v exp(score_i(v)) = top_i + log mass_i with 1 <= mass_i <= k."""
+        raise NotImplementedError
+
+    def sample(self, key: jax.Array) -> jax.Array:
+        """Codes drawn from prod_i softmax_v(score_i), one uniform per site."""
+        raise NotImplementedError
+
+    def departures(self) -> jax.Array:
+        """All single-site moves that change something, as flat scores; -inf marks staying put."""
+        raise NotImplementedError
+
+    def depart(self, index: jax.Array) -> jax.Array:
+        """Codes after the move at `index` of `departures()`."""
+        raise NotImplementedError
+
+
+@record
+class Flips(Moves):
+    """Two values: the score of flipping each site, (d,)."""
+
+    @property
+    def num_values(self) -> int:
+        return 2
+
+    def each(self, codes: jax.Array) -> jax.Array:
+        return jnp.where(codes != self.codes, self.scores, 0)
+
+    def recentre(self, codes: jax.Array) -> Flips:
+        return Flips(codes, jnp.where(codes != self.codes, -self.scores, self.scores))
+
+    def only(self, sites: jax.Array) -> Flips:
+        return changed(self, scores=jnp.where(sites, self.scores, -jnp.inf))
+
+    def normaliser(self) -> tuple[jax.Array, jax.Array]:
+        return jnp.maximum(self.scores, 0), 1 + jnp.exp(-jnp.abs(self.scores))
+
+    def sample(self, key: jax.Array) -> jax.Array:
+        # The rarer outcome happens when u < e / (1 + e), e = exp(-|score|): no division, and u is finest near zero.
+        e = jnp.exp(-jnp.abs(self.scores))
+        rarer = random.unit(key, self.scores.shape, self.scores.dtype) * (1 + e) < e
+        return jnp.where(rarer ^ (self.scores > 0), 1 - self.codes, self.codes)
+
+    def departures(self) -> jax.Array:
+        return self.scores
+
+    def depart(self, index: jax.Array) -> jax.Array:
+        return self.codes.at[index].set(1 - self.codes[index])
+
+
+@record
+class Tables(Moves):
+    """Any number of values: scores (d, k)."""
+
+    @property
+    def num_values(self) -> int:
+        return self.scores.shape[-1]
+
+    def _is(self, codes: jax.Array) -> jax.Array:
+        return codes[:, None] == jnp.arange(self.num_values, dtype=codes.dtype)
+
+    def each(self, codes: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.where(self._is(codes), self.scores, 0), axis=-1)
+
+    def recentre(self, codes: jax.Array) -> Tables:
+        centred = self.scores - self.each(codes)[:, None]
+        return Tables(codes, jnp.where(self._is(codes), 0, centred))  # exact 0 even where the score was -inf
+
+    def only(self, sites: jax.Array) -> Tables:
+        return changed(self, scores=jnp.where(sites[:, None] | self._is(self.codes), self.scores, -jnp.inf))
+
+    def _weights(self) -> tuple[jax.Array, jax.Array]:
+        top = jnp.max(self.scores, axis=-1)
+        # A score of +inf owns its site; without this exp(inf - inf) would be NaN.
+        return top, jnp.where(self.scores == top[:, None], 1, jnp.exp(self.scores - top[:, None]))
+
+    def normaliser(self) -> tuple[jax.Array, jax.Array]:
+        top, weights = self._weights()
+        return top, jnp.sum(weights, axis=-1)
+
+    def sample(self, key: jax.Array) -> jax.Array:
+        return random.categorical(key, self._weights()[1]).astype(self.codes.dtype)
+
+    def departures(self) -> jax.Array:
+        return jnp.where(self._is(self.codes), -jnp.inf, self.scores).ravel()
+
+    def depart(self, index: jax.Array) -> jax.Array:
+        site, value = index // self.num_values, index % self.num_values
+        return self.codes.at[site].set(value.astype(self.codes.dtype))
+
+
+def normaliser_gap(a: Moves, b: Moves) -> jax.Array:
+    """Φ_a - Φ_b, differenced site by site before summing: no cancellation of two large sums in float32."""
+    (top_a, mass_a), (top_b, mass_b) = a.normaliser(), b.normaliser()
+    return jnp.sum(top_a - top_b) + log_product(mass_a / mass_b, a.num_values)
+
+
+def log_product(factors: jax.Array, bound: int) -> jax.Array:
+    """sum_i log(factors_i) for factors in [1/bound, bound]: as many as cannot overflow are multiplied per log taken."""
+    group = max(int(120 / max(bound - 1, 1).bit_length()), 1)
+    padded = jnp.pad(factors, (0, -factors.shape[0] % group), constant_values=1)
+    return jnp.sum(jnp.log(jnp.prod(padded.reshape(-1, group), axis=1)))

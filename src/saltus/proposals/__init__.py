@@ -1,0 +1,7 @@
+"""How a step proposes: all sites at once, one site, or uniformly within some hops. Each offers sample(key) and log_prob(codes)."""
+
+from .factorised import Factorised
+from .hop_ball import SiteBall, hop_ball
+from .single_site import SingleSite, SiteBlock
+
+__all__ = ["Factorised", "SingleSite", "SiteBall", "SiteBlock", "hop_ball"]

@@ -1,0 +1,25 @@
+"""All sites move at once, independently: one softmax per site."""
+
+from __future__ import annotations
+
+import jax
+
+from .._record import record
+from ..moves import Moves, normaliser_gap
+
+
+@record
+class Factorised:
+    """q(s') = prod_i softmax_v(scores_i(v)) at s'_i."""
+
+    moves: Moves
+
+    def sample(self, key: jax.Array) -> jax.Array:
+        return self.moves.sample(key)
+
+    def log_prob(self, codes: jax.Array) -> jax.Array:
+        return self.moves.log_prob(codes)
+
+    def log_normaliser_minus(self, other: Factorised) -> jax.Array:
+        """Φ - Φ', without the cancellation of two large sums."""
+        return normaliser_gap(self.moves, other.moves)

@@ -1,0 +1,114 @@
+"""Pairwise interactions of sites: periodic lattices by rolls, any graph by padded neighbour tables; nothing d x d."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._record import as_size, record, static
+from ..errors import TargetError
+from ..neighbours import Incidence
+from ..preconditioners import Sparse
+from ..structure import Graph
+
+
+@record
+class Lattice:
+    """A periodic lattice, each edge once (a side of two sites has one edge, not two). Coupling: one number, or one per axis."""
+
+    graph: Graph
+    shape: tuple[int, ...] = static()
+
+    @property
+    def num_sites(self) -> int:
+        return math.prod(self.shape)
+
+    def axes(self) -> list[int]:
+        return [axis for axis, side in enumerate(self.shape) if side > 1]
+
+    def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
+        """sum_j J_ij s_j for every site; s is (d, ...)."""
+        grid = s.reshape(*self.shape, *s.shape[1:])
+        total = jnp.zeros_like(grid)
+        for axis in self.axes():
+            both = jnp.roll(grid, 1, axis) + jnp.roll(grid, -1, axis) if self.shape[axis] > 2 else jnp.roll(grid, 1, axis)
+            total = total + (coupling[axis] if coupling.ndim else coupling) * both
+        return total.reshape(s.shape)
+
+    def weights(self, coupling: jax.Array) -> jax.Array:
+        """One coupling per edge, in the order of the graph's edges."""
+        per_axis = [len(_axis_edges(self.shape, axis)) for axis in self.axes()]
+        coupling = jnp.broadcast_to(coupling, (len(self.shape),))[np.array(self.axes(), int)]
+        return jnp.repeat(coupling, np.array(per_axis, int), total_repeat_length=sum(per_axis))
+
+    def check(self, coupling: jax.Array) -> None:
+        if coupling.shape not in ((), (len(self.shape),)):
+            raise _wrong_coupling(coupling, f"a number, or one per axis: shape ({len(self.shape)},)")
+
+
+@record
+class Network:
+    """Any graph; coupling: one number, or one per edge."""
+
+    graph: Graph
+
+    @property
+    def num_sites(self) -> int:
+        return self.graph.incidence.num_sites
+
+    def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
+        incidence = self.graph.incidence
+        each = jnp.broadcast_to(coupling, (incidence.num_edges,))
+        spread = lambda w: w.reshape(w.shape + (1,) * (s.ndim - 1))  # noqa: E731
+        return incidence.sum(lambda edge, other, sign: spread(each[edge]) * s[other])
+
+    def weights(self, coupling: jax.Array) -> jax.Array:
+        return jnp.broadcast_to(coupling, (self.graph.incidence.num_edges,))
+
+    def check(self, coupling: jax.Array) -> None:
+        if coupling.shape not in ((), (self.graph.incidence.num_edges,)):
+            raise _wrong_coupling(coupling, f"a number, or one per edge: shape ({self.graph.incidence.num_edges},)")
+
+
+def _wrong_coupling(coupling: jax.Array, expected: str) -> TargetError:
+    return TargetError("`coupling` does not fit.", expected=expected, found=f"shape {coupling.shape}")
+
+
+def interaction(shape_or_graph: Any) -> Lattice | Network:
+    """A tuple of sides is a periodic lattice; a `saltus.Graph` or an (m, 2) array of edges is a graph."""
+    if isinstance(shape_or_graph, Graph):
+        return Network(shape_or_graph)
+    if isinstance(shape_or_graph, tuple) and shape_or_graph and all(isinstance(n, (int, np.integer)) for n in shape_or_graph):
+        shape = tuple(as_size(n, "shape", TargetError) for n in shape_or_graph)
+        axes = [_axis_edges(shape, axis) for axis, side in enumerate(shape) if side > 1]
+        edges = np.concatenate(axes) if axes else np.zeros((0, 2), int)
+        parity = np.indices(shape).sum(0).ravel() % 2 if all(side % 2 == 0 for side in shape) else None
+        return Lattice(Graph.from_edges(edges, math.prod(shape), parity), shape)
+    edges = np.asarray(shape_or_graph)
+    if edges.ndim != 2 or edges.shape[-1] != 2 or edges.dtype.kind not in "iu" or not len(edges):
+        raise TargetError(
+            "The lattice or graph is not understood.",
+            expected="a tuple of sides such as (10, 10), a saltus.Graph, or an (m, 2) array of edges",
+            found=f"{type(shape_or_graph).__name__} {shape_or_graph!r}"[:120],
+        )
+    return Network(Graph.from_edges(edges, int(edges.max()) + 1))
+
+
+def _axis_edges(shape: tuple[int, ...], axis: int) -> np.ndarray:
+    """Edges along one axis, wrapping round; one edge, not two, where the side is 2."""
+    index = np.arange(math.prod(shape)).reshape(shape)
+    if shape[axis] == 2:
+        first, second = np.split(index, 2, axis=axis)
+    else:
+        first, second = index, np.roll(index, -1, axis=axis)
+    return np.stack([first.ravel(), second.ravel()], axis=1)
+
+
+def coupling_matrix(sites: Lattice | Network, coupling: jax.Array, copies: int = 1) -> Sparse:
+    """The interactions as a Sparse matrix, one copy per category."""
+    incidence: Incidence = sites.graph.incidence
+    return Sparse(incidence, sites.weights(coupling), copies=copies)

@@ -1,0 +1,46 @@
+"""The Ising model on a lattice or any graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._record import as_float
+from ..errors import TargetError
+from ..local import Differences
+from ..spaces import Spin
+from ..structure import Quadratic
+from ..target import Target
+from .interaction import coupling_matrix, interaction
+
+
+def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
+    r"""f(x) = sum over edges, each once, of J_ij x_i x_j + sum_i h_i x_i, x in {-1, +1}.
+
+    shape_or_graph: sides of a periodic lattice, e.g. (10, 10), a `saltus.Graph`, or an (m, 2) array of edges.
+    coupling: J, a number, one per axis of a lattice, or one per edge of a graph. The paper's model is 0.4 on (10, 10).
+    field: h, a number or one per site.
+    Differences are exact and free, D_i(v) = (v - x_i) (sum_j J_ij x_j + h_i); BlockGibbs and coloured Gibbs apply.
+    """
+    sites = interaction(shape_or_graph)
+    coupling = as_float(coupling, "coupling", TargetError)
+    sites.check(coupling)
+    field = as_float(field, "field", TargetError)
+    if field.shape not in ((), (sites.num_sites,)):
+        raise TargetError("`field` does not fit.", expected=f"a number, or shape ({sites.num_sites},)", found=f"shape {field.shape}")
+    space = Spin(sites.num_sites)
+
+    def log_prob(params: dict, x: jax.Array) -> jax.Array:
+        return jnp.sum(x * (0.5 * sites.pull(params["coupling"], x) + params["field"]))
+
+    def differences(params: dict, x: jax.Array, codes: jax.Array) -> jax.Array:
+        slope = sites.pull(params["coupling"], x) + params["field"]
+        return jnp.stack([-slope, slope], axis=1)
+
+    def structure(params: dict) -> tuple:
+        return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
+
+    params = {"coupling": coupling, "field": field}
+    return Target(log_prob, space, params, differences=Differences(differences, exact=True), structure=structure)

@@ -1,0 +1,44 @@
+"""The Potts model on a lattice or any graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._record import as_float
+from ..errors import TargetError
+from ..local import Differences
+from ..spaces import Categorical
+from ..structure import Quadratic
+from ..target import Target
+from .interaction import coupling_matrix, interaction
+
+
+def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0) -> Target:
+    r"""f(s) = sum over edges, each once, of J_ij [c_i = c_j] + sum_i h_i(c_i); s is one-hot.
+
+    shape_or_graph, coupling: as in `ising`. field: h, a number, one per state (k,), or one per site and state (d, k).
+    Differences are exact and free: D_i(v) = sum_j J_ij [c_j = v] + h_i(v), up to its value at the current state.
+    """
+    sites = interaction(shape_or_graph)
+    space = Categorical(sites.num_sites, num_states)
+    coupling = as_float(coupling, "coupling", TargetError)
+    sites.check(coupling)
+    field = as_float(field, "field", TargetError)
+    if field.shape not in ((), (num_states,), space.shape):
+        raise TargetError("`field` does not fit.", expected=f"shape ({num_states},) or {space.shape}", found=f"shape {field.shape}")
+
+    def log_prob(params: dict, s: jax.Array) -> jax.Array:
+        return jnp.sum(s * (0.5 * sites.pull(params["coupling"], s) + params["field"]))
+
+    def differences(params: dict, s: jax.Array, codes: jax.Array) -> jax.Array:
+        return sites.pull(params["coupling"], s) + params["field"]
+
+    def structure(params: dict) -> tuple:
+        b = jnp.broadcast_to(params["field"], space.shape).ravel()
+        return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
+
+    params = {"coupling": coupling, "field": field}
+    return Target(log_prob, space, params, differences=Differences(differences, exact=True), structure=structure)

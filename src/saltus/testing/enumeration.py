@@ -1,0 +1,158 @@
+"""Exact distributions and transition matrices of small problems, by enumeration in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+from ..errors import CheckError
+from ..kernels.base import Kernel
+from ..spaces import Space
+from ..target import Target
+
+MOST_STATES = 4096
+
+
+def enumerate_states(target_or_space: Target | Space) -> jax.Array:
+    """All codes, (k^d, d)."""
+    space = target_or_space.space if isinstance(target_or_space, Target) else target_or_space
+    return space.enumerate()
+
+
+def stationary(target: Target) -> np.ndarray:
+    """(k^d,) exact probabilities of `enumerate_states(target)`, in float64. States where f is NaN or +inf count as impossible."""
+    with jax.enable_x64(True):
+        wide = widen(target)
+        f = np.array(jax.jit(lambda codes: jax.lax.map(wide.value, codes, batch_size=2**14))(enumerate_states(target)))
+    return _softmax(f)
+
+
+def transition_matrix(kernel: Any, target: Target, z: Any = None) -> np.ndarray:
+    """K[a, b], the probability that one step from state a ends in state b, from the kernel's own proposal and ratio.
+
+    Kernels with a continuous auxiliary variable (AVG, PAVG, BlockGibbs) have one matrix for each fixed value `z` of it,
+    a vector of the size of space.ravel(s); it is reversible with respect to `Enumeration.conditional(z)`.
+    """
+    if not (offers(kernel, "propose") and offers(kernel, "log_ratio")):
+        raise CheckError(
+            f"{kernel!r} has no enumerable transition matrix.",
+            expected="a kernel that offers propose(target, x, noise) and log_ratio(target, x, y, noise)",
+            hint="check_kernel still runs every instrument that needs `step` alone",
+        )
+    if offers(kernel, "noise") and not offers(kernel, "compose") and (z is None or not offers(kernel, "condition")):
+        raise CheckError(
+            f"A step of {kernel!r} depends on an auxiliary variable.",
+            expected="z, and a kernel that offers condition(target, z, x)",
+            hint="transition_matrix(kernel, target, z=...) for any vector z of the size of space.ravel(s)",
+        )
+    with jax.enable_x64(True):
+        return Enumeration(kernel, target).matrix(z)
+
+
+def offers(kernel: Any, name: str) -> bool:
+    """Whether a kernel supplies this part of the protocol itself."""
+    method = getattr(type(kernel), name, None)
+    return method is not None and method is not getattr(Kernel, name, None)
+
+
+def widen(tree: Any) -> Any:
+    """The tree with its floats in float64; a target's structure is bound anew from the widened numbers."""
+
+    def leaf(x: Any) -> Any:
+        is_array = isinstance(x, (jax.Array, np.ndarray, np.generic))
+        return jnp.asarray(x, jnp.float64) if is_array and jnp.issubdtype(x.dtype, jnp.floating) else x
+
+    wide = jax.tree.map(leaf, tree)
+    return wide.rebound() if isinstance(wide, Target) else wide
+
+
+class Enumeration:
+    """A kernel on every state of a small target, in float64. To be made and used where x64 is enabled."""
+
+    def __init__(self, kernel: Any, target: Target):
+        self.kernel, self.target = widen(kernel), widen(target)
+        self.codes = enumerate_states(target)
+        if len(self.codes) > MOST_STATES:
+            found = f"{len(self.codes)} states"
+            raise CheckError(f"{target.space} is too large to enumerate transitions.", expected=f"at most {MOST_STATES}", found=found)
+        self.points, self.f = jax.jit(
+            lambda codes: (jax.vmap(lambda c: self.kernel.init(self.target, c))(codes), jax.vmap(self.target.value)(codes))
+        )(self.codes)
+        self._tables = jax.jit(self._all_pairs)
+
+    @property
+    def continuous(self) -> bool:
+        """The kernel draws an auxiliary variable that cannot be enumerated."""
+        return offers(self.kernel, "noise") and not offers(self.kernel, "compose")
+
+    def auxiliaries(self, key: jax.Array, num: int) -> jax.Array:
+        """Typical values of z: u + Ms for random states s."""
+
+        def one(key: jax.Array) -> jax.Array:
+            state_key, noise_key = jax.random.split(key)
+            x = self.kernel.init(self.target, self.target.space.random(state_key))
+            u = self.kernel.noise(noise_key, self.target)
+            return u - self.kernel.condition(self.target, jnp.zeros_like(u), x)
+
+        return jax.jit(jax.vmap(one))(jax.random.split(key, num))
+
+    def noise_at(self, z: Any) -> jax.Array:
+        """(N, n) the noise at every state for a fixed auxiliary."""
+        return jax.vmap(lambda x: self.kernel.condition(self.target, z, x))(self.points)
+
+    def noises(self, zs: Any = ()) -> list:
+        """All settings of the noise to look at: each block of a finite kernel, the given z, or none."""
+        if offers(self.kernel, "compose"):
+            return [jnp.broadcast_to(b, (len(self.codes), *b.shape)) for b in self.kernel.blocks(self.target)]
+        return [self.noise_at(jnp.asarray(z)) for z in zs] if self.continuous else [None]
+
+    def _all_pairs(self, points: Any, noise: Any) -> dict[str, jax.Array]:
+        def pair(x: Any, u: Any, y: Any) -> dict[str, jax.Array]:
+            found = {}
+            if offers(self.kernel, "propose"):
+                found["log_q"] = self.kernel.propose(self.target, x, u).log_prob(y.codes)
+            if offers(self.kernel, "log_definition"):
+                found["log_definition"] = self.kernel.log_definition(self.target, x, y.codes, u)
+            if offers(self.kernel, "log_ratio"):
+                found["log_ratio"] = self.kernel.log_ratio(self.target, x, y, u)
+            return found
+
+        return jax.lax.map(lambda xu: jax.vmap(lambda y: pair(*xu, y))(points), (points, noise))
+
+    def tables(self, noise: Any) -> dict[str, np.ndarray]:
+        """log_q, log_definition (normalised here) and log_ratio for all pairs of states, where the kernel offers them."""
+        found = {name: np.array(table) for name, table in self._tables(self.points, noise).items()}
+        if "log_definition" in found:
+            found["log_definition"] -= scipy.special.logsumexp(found["log_definition"], axis=1, keepdims=True)
+        return found
+
+    def matrix(self, z: Any = None) -> np.ndarray:
+        """The transition matrix, at fixed z where the kernel is continuous."""
+        matrices = [self.matrix_from(self.tables(noise)) for noise in self.noises([z])]
+        return self.kernel.compose(matrices) if offers(self.kernel, "compose") else matrices[0]
+
+    def matrix_from(self, tables: dict[str, np.ndarray]) -> np.ndarray:
+        f, log_ratio = np.asarray(self.points.log_prob), tables["log_ratio"]
+        allowed = (f < np.inf) & (f > -np.inf)  # NaN, +inf and -inf are refused by the accept/reject step
+        alpha = np.where(allowed & ~np.isnan(log_ratio), np.exp(np.minimum(log_ratio, 0)), 0)
+        K = np.exp(tables["log_q"]) * alpha
+        np.fill_diagonal(K, 0)
+        np.fill_diagonal(K, 1 - K.sum(1))
+        return K
+
+    def conditional(self, z: Any) -> np.ndarray:
+        r"""p(s | z) ∝ exp(f(s) + ½ s·(z + u(s))), u(s) = condition(z, s) = z - Ms: what a step at fixed z leaves invariant.
+
+        It follows from u ~ N(0, M): log p(z | s) = -½ uᵀM⁻¹u = z·s - ½ sᵀMs + const.
+        """
+        s = self.target.space.ravel(self.target.space.embed(self.codes))
+        return _softmax(np.array(self.f + 0.5 * jnp.sum(s * (jnp.asarray(z) + self.noise_at(z)), axis=1)))
+
+
+def _softmax(f: np.ndarray) -> np.ndarray:
+    f[~(f < np.inf)] = -np.inf
+    return np.exp(f - scipy.special.logsumexp(f))
