@@ -1,19 +1,21 @@
 """The counter-based generator of `jax.random`, bit for bit, several times faster on a CPU.
 
 XLA:CPU runs the rounds of `jax.random`'s threefry-2x32 as a loop over memory; here they are written out. `bits`,
-`uniform`, `normal`, `split` and `fold_in` return what the `jax.random` function of that name returns, and hand over to it
-where this generator does not apply (`_unrolls` decides). `unit` and `categorical` are ours.
+`uniform`, `normal`, `split` and `fold_in` return what the `jax.random` function of that name returns, and hand over to
+it where this generator does not apply (`_unrolls` decides). `unit` and `categorical` are ours.
 """
 
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+_config: Any = jax.config  # mypy does not know its flags
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 _WORD = np.dtype("uint32")
@@ -27,9 +29,9 @@ def _unrolls(key: jax.Array, shape: tuple, word: np.dtype | None = _WORD) -> boo
     if kind is not None and jnp.issubdtype(kind, jax.dtypes.prng_key):
         threefry = key.shape == () and jax.random.key_impl(key) == "threefry2x32"
     else:
-        threefry = kind == np.uint32 and key.shape == (2,) and jax.config.jax_default_prng_impl == "threefry2x32"
-    known = word == np.uint32 or (word == np.uint64 and jax.config.jax_enable_x64)
-    return threefry and known and jax.config.jax_threefry_partitionable and math.prod(shape) < 2**32
+        threefry = kind == np.uint32 and key.shape == (2,) and _config.jax_default_prng_impl == "threefry2x32"
+    known = word == np.uint32 or (word == np.uint64 and _config.jax_enable_x64)
+    return threefry and known and _config.jax_threefry_partitionable and math.prod(shape) < 2**32
 
 
 def _words(key: jax.Array) -> jax.Array:
@@ -45,7 +47,7 @@ def _like(words: jax.Array, key: jax.Array) -> jax.Array:
 
 def _shape(shape: int | Sequence[int]) -> tuple:
     """A number is the shape of a vector, as in `jax.random`."""
-    return tuple(shape) if np.ndim(shape) else (shape,)
+    return tuple(shape) if isinstance(shape, Sequence) else (shape,)
 
 
 def _float(dtype) -> np.dtype:
@@ -81,7 +83,7 @@ def _bits(shape, dtype, words):
 
 
 def _uniform(shape, dtype, words, minval, maxval):
-    """A random mantissa gives x in [1, 2); then the operations of `jax.random` in its order, so that they round alike."""
+    """A random mantissa gives x in [1, 2); then the operations of `jax.random` in its order, to round alike."""
     one, mantissa = np.ones((), dtype), np.finfo(dtype).nmant
     raw = _bits(shape, _UINT[dtype], words)
     x = lax.bitcast_convert_type((raw >> (8 * dtype.itemsize - mantissa)) | one.view(_UINT[dtype]), dtype)
@@ -129,7 +131,7 @@ def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype=jnp.uint32) -> j
 
 
 def uniform(key: jax.Array, shape: int | Sequence[int] = (), dtype=float, minval=0.0, maxval=1.0) -> jax.Array:
-    """Uniform on [minval, maxval) as `jax.random.uniform` gives it, in steps of 2^-23 (float32) or 2^-52 of the range."""
+    """Uniform on [minval, maxval), as `jax.random.uniform`: in steps of 2^-23 or (float64) 2^-52 of the range."""
     shape = _shape(shape)
     if not _unrolls(key, shape, _UINT.get(_float(dtype))):
         return jax.random.uniform(key, shape, dtype, minval, maxval)
@@ -144,7 +146,7 @@ def normal(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.
     return _once(_normal, (shape, _float(dtype)), _words(key))
 
 
-def split(key: jax.Array, num: int | Sequence[int] = 2) -> jax.Array:
+def split(key: jax.Array, num: int | tuple[int, ...] = 2) -> jax.Array:
     """`num` new keys (a number or a shape), of the form of `key`, as `jax.random.split` gives them."""
     if not _unrolls(key, _shape(num)):
         return jax.random.split(key, num)
@@ -163,9 +165,9 @@ def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Ar
 
     $$ u = \min\big((n + \tfrac12)\, 2^{-m},\ 1 - \text{one ulp}\big), \qquad n \text{ uniform on } 0, \dots, 2^m - 1 $$
 
-    with m = 31 (float32) or 63. A site whose flip probability is p = 1e-9 must neither flip a hundred times too often, as
-    it would with `uniform(...) < p` (`uniform` is 0 with probability 2^-23), nor never, as it would with the same steps
-    shifted off zero. Here P(u < p) is within 2^-(m+1) of p for small p.
+    with m = 31 (float32) or 63. A site whose flip probability is p = 1e-9 must neither flip a hundred times too often,
+    as it would with `uniform(...) < p` (`uniform` is 0 with probability 2^-23), nor never, as it would with the same
+    steps shifted off zero. Here P(u < p) is within 2^-(m+1) of p for small p.
     """
     dtype = np.dtype(jnp.result_type(dtype))
     if dtype not in _UINT:
@@ -199,7 +201,7 @@ def categorical(key: jax.Array, weights: jax.Array) -> jax.Array:
 
 
 def _inverse_cdf(u: jax.Array, weights: jax.Array) -> jax.Array:
-    """The first positive entry whose cumulative weight exceeds u * total; if rounding leaves none, the last positive one.
+    """The first positive entry whose cumulative weight exceeds u * total; if rounding leaves none, the last positive.
 
     Counting the cumulative weights up to u * total would do if all columns of a matmul were summed in one order. They
     need not be, and the cumulative weight could then rise by a rounding error at an entry of weight zero.

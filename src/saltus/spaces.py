@@ -186,13 +186,13 @@ class Space:
     @functools.cached_property
     def diameter(self) -> int:
         """Most hops between two values; 1 where all values are neighbours of each other."""
-        codes = np.arange(self.num_values)
+        codes = np.arange(self.num_values, dtype=np.int32)
         with jax.ensure_compile_time_eval():
             return max(int(np.max(self.hops(a, codes))) for a in codes)
 
     def hop_table(self) -> np.ndarray:
         """(k, k) hops between every two values."""
-        codes = np.arange(self.num_values)
+        codes = np.arange(self.num_values, dtype=np.int32)
         with jax.ensure_compile_time_eval():
             return np.asarray(self.hops(codes[:, None], codes[None, :]))
 

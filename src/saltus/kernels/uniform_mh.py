@@ -46,8 +46,8 @@ class UniformMH(Kernel):
         if target.space.diameter > 1:
             return jnp.where(jnp.max(hops) <= self.radius, 0.0, -jnp.inf)
         d = target.space.num_sites
-        subsets = jnp.asarray([[(n >> i) & 1 for i in range(d)] for n in range(2**d)])
-        right_size = jnp.sum(subsets, axis=1) == jnp.minimum(self.radius, d)
+        subsets = jnp.asarray([[(n >> i) & 1 for i in range(d)] for n in range(2**d)], jnp.int32)
+        right_size = jnp.sum(subsets, axis=1, dtype=jnp.int32) == jnp.minimum(self.radius, d)
         covers = jnp.all(subsets >= hops, axis=1)
         return jnp.log(jnp.sum(right_size & covers).astype(x.log_prob.dtype))
 

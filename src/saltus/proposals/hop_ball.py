@@ -32,7 +32,7 @@ class SiteBall:
         site_key, value_key = random.split(key)
         d = self.codes.shape[0]
         order = jnp.argsort(random.uniform(site_key, (d,)))
-        chosen = jnp.zeros(d, bool).at[order].set(jnp.arange(d) < self.radius)
+        chosen = jnp.zeros(d, bool).at[order].set(jnp.arange(d, dtype=jnp.int32) < self.radius)
         fresh = random.categorical(value_key, jnp.ones((d, self.num_values), default_float()))
         return jnp.where(chosen, fresh.astype(self.codes.dtype), self.codes)
 

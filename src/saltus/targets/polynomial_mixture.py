@@ -27,8 +27,8 @@ def polynomial_mixture(order: int = 2, num_sites: int = 20) -> Target:
     $$ f(s) = \log \frac1K \sum_k \prod_i p_k(s_i), \qquad p_k(v) = e^{g(v - m_k)} / \sum_{v'} e^{g(v' - m_k)} $$
 
     order 2: g(t) = -2t - 6t^2, m_k from 0 to 2. order 4: g(t) = 2(-t + t^2 - t^3 - t^4), m_k from 0 to 3.
-    Every factor is normalised on the grid, so f is. This is the authors' code; the printed shifts have the other sign and
-    the printed order 4 is half as wide (docs/deviations.md). `truth` is a `MixtureTruth`.
+    Every factor is normalised on the grid, and so is f. This follows the authors' code: the printed shifts have the
+    wrong sign and the printed order 4 is half as wide (docs/deviations.md). `truth` is a `MixtureTruth`.
     """
     if order not in _POLYNOMIALS:
         raise TargetError("No such mixture.", expected="order 2 or 4", found=f"order {order!r}")

@@ -37,11 +37,12 @@ def check_kernel(kernel: Any, target_or_space: Target | Space, *, seed: int = 0,
     target = rugged(target_or_space) if isinstance(target_or_space, Space) else target_or_space
     kernel = kernel if hasattr(kernel, "init") else _Evaluating(kernel)
     key = jax.random.key(seed)
+    p = stationary(target)
     with jax.enable_x64(True):
         every = Enumeration(kernel, target)
-        exact, K = _exact_instruments(every, key)
-        findings = [*exact, _noise_law(every, key), _coherence(every, key)]
-    findings += _stationary_start(kernel, target, key, num_chains, K)
+        exact, K = _exact_instruments(every, p, key)
+        findings = [*exact, _noise_law(every, key), _coherence(every, p, key)]
+    findings += _stationary_start(kernel, target, p, K, key, num_chains)
     return Report(f"check_kernel: {kernel!r} on {target.space}", tuple(findings)).raise_if_failed()
 
 
@@ -58,7 +59,7 @@ class _Evaluating:
         return repr(self.kernel)
 
 
-def _exact_instruments(every: Enumeration, key: jax.Array) -> tuple[list[Finding], np.ndarray | None]:
+def _exact_instruments(every: Enumeration, p: np.ndarray, key: jax.Array) -> tuple[list[Finding], np.ndarray | None]:
     """Definition, invariance and period; and the transition matrix where there is one."""
     kernel = every.kernel
     if every.continuous and not offers(kernel, "condition"):
@@ -76,7 +77,6 @@ def _exact_instruments(every: Enumeration, key: jax.Array) -> tuple[list[Finding
         worst = next((f for f in found if f.status == "FAILED"), found[0])
         return [*findings, worst, Finding("period", "not run", "the chain at fixed z says nothing about it")], None
     K = kernel.compose(matrices) if offers(kernel, "compose") else matrices[0]
-    p = stationary(every.target)
     return [*findings, _leaves(K, p, "p", getattr(kernel, "reversible", True)), _period(K, p)], K
 
 
@@ -132,7 +132,7 @@ def _noise_law(every: Enumeration, key: jax.Array) -> Finding:
     return p_value("noise", "noise against N(0, M)", p, "the noise has another covariance than the ratio assumes")
 
 
-def _coherence(every: Enumeration, key: jax.Array) -> Finding:
+def _coherence(every: Enumeration, p: np.ndarray, key: jax.Array) -> Finding:
     chains, steps = 64, 20
     kernel, target = every.kernel, every.target
     start_key, run_key = jax.random.split(key)
@@ -145,30 +145,31 @@ def _coherence(every: Enumeration, key: jax.Array) -> Finding:
         x = jax.vmap(lambda c: kernel.init(target, c))(codes)
         return jax.lax.scan(one, x, jax.random.split(run_key, steps))[1]
 
-    gaps = np.asarray(jax.jit(run)(_exact_codes(start_key, target, chains)))
+    gaps = np.asarray(jax.jit(run)(_exact_codes(start_key, target, p, chains)))
     meaning = "a Point whose log_prob or local model belongs to another state: take all of it from init(target, codes)"
     return compare("coherence", "cached against recomputed", float(gaps.max()), 1e-9, meaning)
 
 
 def _gap(x: Any, y: Any) -> jax.Array:
     def leaf(a: jax.Array, b: jax.Array) -> jax.Array:
+        a, b = a.astype(jnp.float64), b.astype(jnp.float64)
         same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
         return jnp.max(jnp.where(same, 0, jnp.abs(a - b) / (1 + jnp.abs(b))))
 
     return jnp.max(jnp.stack(jax.tree.leaves(jax.tree.map(leaf, x, y))))
 
 
-def _exact_codes(key: jax.Array, target: Target, num: int) -> jax.Array:
-    p = stationary(target)
+def _exact_codes(key: jax.Array, target: Target, p: np.ndarray, num: int) -> jax.Array:
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     return enumerate_states(target)[rng.choice(len(p), size=num, p=p)]
 
 
-def _stationary_start(kernel: Any, target: Target, key: jax.Array, chains: int, K: np.ndarray | None) -> list[Finding]:
+def _stationary_start(
+    kernel: Any, target: Target, p: np.ndarray, K: np.ndarray | None, key: jax.Array, chains: int
+) -> list[Finding]:
     """In the caller's own precision: this is the kernel that runs."""
-    p = stationary(target)
     weights = target.space.num_values ** np.arange(target.space.num_sites)[::-1]
-    codes = _exact_codes(key, target, chains)
+    codes = _exact_codes(key, target, p, chains)
     step = jax.jit(lambda key, x: jax.vmap(lambda k, x: kernel.step(k, target, x))(jax.random.split(key, chains), x)[0])
     x = jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(codes)
     start, ends = np.asarray(codes) @ weights, []

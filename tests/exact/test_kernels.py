@@ -1,0 +1,111 @@
+"""Every kernel leaves its target invariant, on every space, with every local model."""
+
+import jax
+import numpy as np
+import pytest
+from grid import KERNELS, SPACES
+
+import saltus
+from saltus.testing import check_kernel, quadratic, rugged, stationary, transition_matrix
+from saltus.testing.enumeration import Enumeration
+
+SCALAR = {name: space for name, space in SPACES.items() if space.values.ndim == 1}
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_kernel_is_certified_with_the_gradient(space, kernel):
+    report = check_kernel(kernel(space), rugged(space))
+    assert {"definition", "invariance", "coherence", "stationary start"} <= set(report.ran)
+
+
+def assert_exact(kernel, target):
+    """Definition and invariance to 1e-12, at fixed auxiliaries where there are any."""
+    with jax.enable_x64(True):
+        every = Enumeration(kernel, target)
+        zs = every.auxiliaries(jax.random.key(3), 2) if every.continuous else [None]
+        for z in zs:
+            for tables in map(every.tables, every.noises([z])):
+                np.testing.assert_allclose(np.exp(tables["log_q"]), np.exp(tables["log_definition"]), atol=1e-12)
+            K, p = every.matrix(z), every.conditional(z) if every.continuous else stationary(target)
+            np.testing.assert_allclose(p @ K, p, atol=1e-12)
+            if getattr(kernel, "reversible", True):
+                np.testing.assert_allclose(p[:, None] * K, (p[:, None] * K).T, atol=1e-12)
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_kernel_is_exact_with_exact_differences(space, kernel):
+    assert_exact(kernel(space), rugged(space, differences="exact"))
+
+
+INFORMED = ["NCG", "AVG", "PAVG-Dense", "GWG"]  # the others differ from these by Σ, not by how they use D
+
+
+@pytest.mark.parametrize("space", SCALAR.values(), ids=SCALAR)
+@pytest.mark.parametrize("kernel", INFORMED)
+def test_kernel_is_exact_with_hessian_diag(space, kernel):
+    assert_exact(KERNELS[kernel](space), rugged(space, differences="hessian_diag"))
+
+
+def wrong_but_deterministic(params, s, codes):
+    """A supplied table that has little to do with f: exactness must not depend on it."""
+    values = jax.numpy.arange(int(params["k"].shape[0]), dtype=s.dtype)
+    return jax.numpy.sin(values + jax.numpy.sum(s)) * jax.numpy.ones((codes.shape[0], 1), s.dtype)
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("kernel", [*INFORMED, "Gibbs-random"])
+def test_kernel_is_exact_with_any_supplied_table(space, kernel):
+    base = rugged(space)
+    params = {**base.params, "k": jax.numpy.zeros(space.num_values)}
+    target = base.replace(params=params, differences=saltus.Differences(wrong_but_deterministic))
+    assert_exact(KERNELS[kernel](space), target)
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("shift", [None, 9.0])
+def test_block_gibbs_is_certified_on_quadratic_targets(space, shift):
+    check_kernel(saltus.BlockGibbs(shift), quadratic(space))
+
+
+COLOURED = {
+    "ising-3x3": lambda: saltus.targets.ising((3, 3), 0.3, 0.1),
+    "ising-graph": lambda: saltus.targets.ising([(0, 1), (1, 2), (2, 3), (0, 3), (1, 3)], [0.3, -0.5, 0.4, 0.2, -0.8], field=0.2),
+    "potts": lambda: saltus.targets.potts((2, 3), 3, 0.5, field=[0.1, 0.0, -0.3]),
+}
+
+
+@pytest.mark.parametrize("target", COLOURED.values(), ids=COLOURED)
+@pytest.mark.parametrize(
+    "kernel", [saltus.Gibbs("coloured"), saltus.Gibbs(), saltus.BlockGibbs(), saltus.BlockGibbs(6.0), saltus.NCG(0.7)], ids=repr
+)
+def test_structured_targets_are_sampled_exactly(target, kernel):
+    check_kernel(kernel, target())
+
+
+def test_coloured_gibbs_works_from_values_alone():
+    """The same blocks by brute force: no closed form, no gradient."""
+    target = saltus.targets.ising((2, 3), 0.3, 0.1).replace(differences="exact")
+    check_kernel(saltus.Gibbs("coloured"), target)
+
+
+def test_kernels_stay_exact_with_impossible_states():
+    """-inf on part of the space: never entered, and the rest has its exact probabilities."""
+    space = saltus.Binary(4)
+
+    def log_prob(s):
+        f = jax.numpy.sum(s * jax.numpy.asarray([0.3, -0.2, 0.5, 0.1], s.dtype))
+        return jax.numpy.where(jax.numpy.sum(s) > 2.5, -jax.numpy.inf, f)
+
+    for differences in ("gradient", "exact"):
+        target = saltus.Target(log_prob, space, differences=differences)
+        for name in ("NCG", "AVG", "GWG", "Gibbs-random", "UniformMH-2"):
+            kernel = KERNELS[name](space)
+            if name == "AVG":
+                check_kernel(kernel, target)
+                continue
+            K, p = transition_matrix(kernel, target), stationary(target)
+            possible = p > 0
+            assert (K[np.ix_(possible, ~possible)] == 0).all()
+            np.testing.assert_allclose((p @ K)[possible], p[possible], atol=1e-12)

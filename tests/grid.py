@@ -1,0 +1,51 @@
+"""The grid every kernel and space inherits: a new kernel is one line in KERNELS, a new space one in SPACES."""
+
+import numpy as np
+
+import saltus
+
+SPACES = {
+    "binary": saltus.Binary(4),
+    "spin": saltus.Spin(4),
+    "ordinal": saltus.Ordinal(3, [-1.0, -0.5, 0.3, 0.4, 1.1, 2.0]),
+    "one-hot": saltus.Categorical(2, 3),
+    "clock": saltus.Clock(2, 5),
+}
+
+
+def _rng(space):
+    return np.random.default_rng(space.size)
+
+
+def indefinite(space):
+    """A symmetric matrix with eigenvalues of both signs."""
+    A = _rng(space).normal(size=(space.size, space.size))
+    return (A + A.T) / 2
+
+
+def low_rank(space):
+    rng = _rng(space)
+    return saltus.LowRank(rng.normal(size=space.size), rng.normal(size=(space.size, 2)), [1.0, -0.7])
+
+
+def sparse(space):
+    rng = _rng(space)
+    edges = [(i, (i + 1) % space.size) for i in range(space.size - 1)] + ([(0, space.size - 1)] if space.size > 3 else [])
+    return saltus.Sparse(edges, rng.normal(size=len(edges)), rng.normal(size=space.size))
+
+
+KERNELS = {
+    "NCG": lambda space: saltus.NCG(0.5),
+    "NCG-weighted": lambda space: saltus.NCG(0.8, gradient_weight=0.7, penalty=_rng(space).uniform(0.5, 2, space.num_sites)),
+    "AVG": lambda space: saltus.AVG(0.7),
+    "PAVG-Dense": lambda space: saltus.PAVG(0.7, indefinite(space), scale=-0.6),
+    "PAVG-Diagonal": lambda space: saltus.PAVG(0.7, saltus.Diagonal(_rng(space).normal(size=space.size))),
+    "PAVG-LowRank": lambda space: saltus.PAVG(0.7, low_rank(space), scale=0.8),
+    "PAVG-Sparse": lambda space: saltus.PAVG(0.7, sparse(space), scale=-0.8),
+    "GWG": lambda space: saltus.GWG(),
+    "GWG-2": lambda space: saltus.GWG(radius=2),
+    "Gibbs-random": lambda space: saltus.Gibbs(),
+    "Gibbs-systematic": lambda space: saltus.Gibbs("systematic"),
+    "UniformMH-1": lambda space: saltus.UniformMH(1),
+    "UniformMH-2": lambda space: saltus.UniformMH(2),
+}

@@ -1,0 +1,110 @@
+"""The local models: what they predict, and that exact differences fit in memory."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import saltus
+from saltus.testing import rugged
+
+SPACES = {
+    "binary": saltus.Binary(4),
+    "spin": saltus.Spin(4),
+    "ordinal": saltus.Ordinal(3, [-1.0, -0.5, 0.3, 0.4, 1.1, 2.0]),
+    "one-hot": saltus.Categorical(3, 4),
+    "clock": saltus.Clock(3, 5),
+}
+
+
+def table_of(target, codes):
+    """D_i(v) for every site and value, through Moves."""
+    space, x = target.space, saltus.evaluate(target, codes)
+    moves = target.moves(x)
+    one = lambda i, v: moves.at(x.codes.at[i].set(v))  # noqa: E731
+    sites, values = jnp.arange(space.num_sites, dtype=jnp.int32), jnp.arange(space.num_values, dtype=jnp.int32)
+    return np.asarray(jax.vmap(lambda i: jax.vmap(lambda v: one(i, v))(values))(sites))
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+def test_local_models_are_their_definitions(space):
+    with jax.enable_x64(True):
+        target = rugged(space)
+        codes = space.random(jax.random.key(2))
+        s, f = space.embed(codes), target.log_prob_of
+        values = jnp.asarray(space.values)
+        delta = (values[None] - s[:, None]).reshape(space.num_sites, space.num_values, -1)
+        g = jax.grad(f)(s).reshape(space.num_sites, 1, -1)
+        np.testing.assert_allclose(table_of(target, codes), jnp.sum(g * delta, -1), atol=1e-12)
+        exact = np.array([[f(space.embed(codes.at[i].set(v))) - f(s) for v in range(space.num_values)] for i in range(space.num_sites)])
+        np.testing.assert_allclose(table_of(target.replace(differences="exact"), codes), exact, atol=1e-12)
+        if values.ndim == 1:
+            h = jnp.diag(jax.hessian(f)(s))[:, None]
+            second = jnp.sum(g * delta, -1) + 0.5 * h * delta[..., 0] ** 2
+            np.testing.assert_allclose(table_of(target.replace(differences="hessian_diag"), codes), second, atol=1e-12)
+
+
+def test_gradients_of_the_rugged_target_are_finite_differences():
+    with jax.enable_x64(True):
+        target = rugged(SPACES["ordinal"])
+        s = target.space.embed(jnp.array([0, 3, 5]))
+        g, h = jax.grad(target.log_prob_of)(s), 1e-6
+        for i in range(3):
+            step = jnp.zeros(3).at[i].set(h)
+            slope = (target.log_prob_of(s + step) - target.log_prob_of(s - step)) / (2 * h)
+            assert float(g[i]) == pytest.approx(float(slope), rel=1e-7)
+
+
+def test_closed_forms_of_the_lattice_models_are_exact():
+    with jax.enable_x64(True):
+        for target in (
+            saltus.targets.ising((3, 4), [0.3, -0.2], field=np.linspace(-1, 1, 12)),
+            saltus.targets.ising((2, 3, 2), 0.3),
+            saltus.targets.ising([(0, 1), (1, 2), (4, 1), (3, 0)], [0.1, -0.4, 0.2, 0.9], field=0.3),
+            saltus.targets.potts((3, 3), 4, 0.7, field=[0.1, 0.2, 0.3, 0.0]),
+            saltus.targets.potts([(0, 1), (1, 2), (0, 2)], 3, 0.7),
+        ):
+            codes = target.space.random(jax.random.key(0))
+            closed, exact = table_of(target, codes), table_of(target.replace(differences="exact"), codes)
+            np.testing.assert_allclose(closed, exact, atol=1e-12)
+
+
+def test_a_lattice_counts_each_edge_once():
+    up = np.ones(16, int)
+    assert float(saltus.evaluate(saltus.targets.ising((4, 4), 1.0), up).log_prob) == 32
+    assert float(saltus.evaluate(saltus.targets.ising((2, 2), 1.0), up[:4]).log_prob) == 4  # not 8: no double edges
+    assert float(saltus.evaluate(saltus.targets.ising((5,), 1.0), up[:5]).log_prob) == 5
+    assert float(saltus.evaluate(saltus.targets.ising((1, 5), 1.0), up[:5]).log_prob) == 5
+    assert float(saltus.evaluate(saltus.targets.potts((4, 4), 3, 1.0), np.zeros(16, int)).log_prob) == 32
+
+
+def test_lattice_and_graph_are_the_same_model():
+    lattice = saltus.targets.ising((4, 5), 0.4)
+    edges = np.asarray(lattice.structure[1].incidence.edges)
+    graph = saltus.targets.ising(edges, 0.4)
+    codes = lattice.space.random(jax.random.key(3))
+    assert float(lattice.value(codes)) == pytest.approx(float(graph.value(codes)), rel=1e-6)
+    np.testing.assert_allclose(lattice.moves(lattice.point(codes)).scores, graph.moves(graph.point(codes)).scores, rtol=1e-5)
+
+
+MEMORY = """
+import resource, jax, jax.numpy as jnp, saltus
+d = 1000
+W = jax.random.normal(jax.random.key(0), (d, d)) / d
+target = saltus.Target(lambda s: jnp.sum(jnp.tanh(W @ s)), saltus.Ordinal(d, range(10)), differences="exact")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+codes = jax.vmap(target.space.random)(jax.random.split(jax.random.key(1), 4))
+x = jax.jit(jax.vmap(target.point))(codes)
+x.local.block_until_ready()
+assert x.local.shape == (4, d, 10)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_exact_differences_at_a_thousand_sites_fit_in_memory():
+    """All 9000 changed states of 4 chains at once would be 4 * 9000 * 1000 * 4 bytes = 144 MB for s alone, several times that in all."""
+    kilobytes = int(subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=300).stdout)
+    assert kilobytes < 140_000
