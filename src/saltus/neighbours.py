@@ -96,17 +96,25 @@ def _checked(edges: Any, num_sites: int) -> np.ndarray:
     if edges.size == 0:
         return np.zeros((0, 2), np.int32)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise TargetError("`edges` is not a list of pairs.", expected="integers of shape (m, 2)", found=f"{edges.dtype} {edges.shape}")
+        raise TargetError(
+            "`edges` is not a list of pairs.", expected="integers of shape (m, 2)", found=f"{edges.dtype} {edges.shape}"
+        )
     wrong = (edges < 0) | (edges >= num_sites)
     if wrong.any():
         row = int(np.argmax(wrong.any(1)))
-        raise TargetError("An edge leaves the graph.", expected=f"sites 0..{num_sites - 1}", found=f"edge {row}: {edges[row].tolist()}")
+        raise TargetError(
+            "An edge leaves the graph.", expected=f"sites 0..{num_sites - 1}", found=f"edge {row}: {edges[row].tolist()}"
+        )
     if (edges[:, 0] == edges[:, 1]).any():
         row = int(np.argmax(edges[:, 0] == edges[:, 1]))
-        raise TargetError("An edge joins a site to itself.", expected="two different sites", found=f"edge {row}: {edges[row].tolist()}")
+        raise TargetError(
+            "An edge joins a site to itself.", expected="two different sites", found=f"edge {row}: {edges[row].tolist()}"
+        )
     ordered = np.sort(edges, axis=1)
     seen, counts = np.unique(ordered, axis=0, return_counts=True)
     if (counts > 1).any():
         twice = seen[np.argmax(counts > 1)].tolist()
-        raise TargetError("An edge is listed twice.", expected="each pair of sites once", found=f"{twice}", hint="add its weights instead")
+        raise TargetError(
+            "An edge is listed twice.", expected="each pair of sites once", found=f"{twice}", hint="add its weights instead"
+        )
     return edges.astype(np.int32)

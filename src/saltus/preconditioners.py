@@ -142,7 +142,9 @@ class LowRank(Preconditioner):
             )
         weights = as_float(np.ones(factor.shape[1]) if weights is None else weights, "weights")
         if weights.shape != factor.shape[1:]:
-            raise KernelError("`weights` does not fit `factor`.", expected=f"shape {factor.shape[1:]}", found=f"shape {weights.shape}")
+            raise KernelError(
+                "`weights` does not fit `factor`.", expected=f"shape {factor.shape[1:]}", found=f"shape {weights.shape}"
+            )
         Q, R = jnp.linalg.qr(factor)
         eigenvalues, W = jnp.linalg.eigh(jnp.matmul(R * weights, R.T, precision="highest"))
         fill(self, diagonal=diagonal, basis=jnp.matmul(Q, W, precision="highest"), eigenvalues=eigenvalues)
@@ -196,7 +198,9 @@ class Sparse(Preconditioner):
             edges = Incidence(edges, nodes)
         weights = as_float(weights, "weights")
         if weights.shape not in ((), (edges.num_edges,)):
-            raise KernelError("`weights` does not fit `edges`.", expected=f"shape ({edges.num_edges},)", found=f"shape {weights.shape}")
+            raise KernelError(
+                "`weights` does not fit `edges`.", expected=f"shape ({edges.num_edges},)", found=f"shape {weights.shape}"
+            )
         diagonal = jnp.broadcast_to(diagonal, (edges.num_sites * copies,)).reshape(-1, copies)
         fill(self, weights=jnp.broadcast_to(weights, (edges.num_edges,)), diagonal=diagonal, edges=edges, copies=copies)
 

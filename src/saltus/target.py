@@ -34,6 +34,7 @@ class Target:
     differences: the local model: "gradient", "exact", "hessian_diag" or `saltus.Differences`.
     structure: `saltus.Quadratic`, `saltus.Graph`, several of them, or a function of params that returns them.
     names: one per site. initial: codes of a safe start. truth: whatever is known exactly about this target.
+    verify: test the claims of `structure` at random states, and refuse those that are false.
     """
 
     params: Any
@@ -59,9 +60,12 @@ class Target:
         names: Sequence[str] | None = None,
         initial: Any = None,
         truth: Any = None,
+        verify: bool = True,
     ):
         if not isinstance(space, Space):
-            raise TargetError("`space` is not a space.", expected="saltus.Binary(d), Spin, Ordinal or Categorical", found=repr(space))
+            raise TargetError(
+                "`space` is not a space.", expected="saltus.Binary(d), Spin, Ordinal or Categorical", found=repr(space)
+            )
         fill(
             self,
             params=jax.tree.map(_strong, params),
@@ -77,7 +81,8 @@ class Target:
         )
         _check_log_prob(self)
         fill(self, structure=self.rebound().structure)
-        verify_structure(self)
+        if verify:
+            verify_structure(self)
 
     def replace(self, **changes: Any) -> Target:
         """This target with another `params`, `differences`, `initial`, ...; new params of the same shapes never retrace.
@@ -96,7 +101,7 @@ class Target:
             )
         kept = {name: getattr(self, name) for name in ("log_prob", "space", "params", "differences", "names", "initial")}
         kept |= {"structure": self.structure_of or self.declared, "truth": None if stale else self.truth}
-        return Target(**{**kept, **changes})
+        return Target(**{**kept, "verify": bool(stale) or "structure" in changes, **changes})
 
     def _with_params(self, params: Any) -> Target:
         new = changed(self, params=params)
@@ -210,5 +215,6 @@ def _check_log_prob(target: Target) -> None:
             hint="sum over sites; saltus adds the chains itself",
         )
     if not jnp.issubdtype(dtype, jnp.floating):
-        raise TargetError(f"{signature} returns {dtype}.", expected="a float", found=str(dtype), hint="it must be differentiable: avoid int casts")
-
+        raise TargetError(
+            f"{signature} returns {dtype}.", expected="a float", found=str(dtype), hint="it must be differentiable: avoid int casts"
+        )

@@ -39,7 +39,9 @@ def test_local_models_are_their_definitions(space):
         delta = (values[None] - s[:, None]).reshape(space.num_sites, space.num_values, -1)
         g = jax.grad(f)(s).reshape(space.num_sites, 1, -1)
         np.testing.assert_allclose(table_of(target, codes), jnp.sum(g * delta, -1), atol=1e-12)
-        exact = np.array([[f(space.embed(codes.at[i].set(v))) - f(s) for v in range(space.num_values)] for i in range(space.num_sites)])
+        exact = np.array(
+            [[f(space.embed(codes.at[i].set(v))) - f(s) for v in range(space.num_values)] for i in range(space.num_sites)]
+        )
         np.testing.assert_allclose(table_of(target.replace(differences="exact"), codes), exact, atol=1e-12)
         if values.ndim == 1:
             h = jnp.diag(jax.hessian(f)(s))[:, None]

@@ -29,7 +29,9 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
     sites.check(coupling)
     field = as_float(field, "field", TargetError)
     if field.shape not in ((), (sites.num_sites,)):
-        raise TargetError("`field` does not fit.", expected=f"a number, or shape ({sites.num_sites},)", found=f"shape {field.shape}")
+        raise TargetError(
+            "`field` does not fit.", expected=f"a number, or shape ({sites.num_sites},)", found=f"shape {field.shape}"
+        )
     space = Spin(sites.num_sites)
 
     def log_prob(params: dict, x: jax.Array) -> jax.Array:
@@ -42,5 +44,5 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
     def structure(params: dict) -> tuple:
         return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
 
-    params = {"coupling": coupling, "field": field}
-    return Target(log_prob, space, params, differences=Differences(differences, exact=True), structure=structure)
+    params, exact = {"coupling": coupling, "field": field}, Differences(differences, exact=True)
+    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests

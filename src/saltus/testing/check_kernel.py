@@ -214,4 +214,3 @@ def _statistic(observed: np.ndarray, expected: np.ndarray) -> tuple[float, int]:
     e = np.append(expected[pooled:], expected[:pooled].sum())
     o = np.append(observed[pooled:], observed[:pooled].sum())
     return float(np.sum((o - e) ** 2 / e)), len(e) - 1
-

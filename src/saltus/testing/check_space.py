@@ -62,7 +62,9 @@ def _hops(space: Space) -> Finding:
     metric = np.array_equal(hops, hops.T) and (np.diag(hops) == 0).all() and (hops + np.eye(len(hops)) > 0).all()
     reach = np.linalg.matrix_power((hops <= 1).astype(float), space.num_values) > 0
     text = f"diameter {hops.max()}"
-    return _verdict("hops", bool(metric and reach.all()), text, "hops must be symmetric, 0 only on the diagonal, and connect all values")
+    return _verdict(
+        "hops", bool(metric and reach.all()), text, "hops must be symmetric, 0 only on the diagonal, and connect all values"
+    )
 
 
 def _moves(space: Space, codes: np.ndarray, key: jax.Array) -> Finding:
@@ -77,7 +79,9 @@ def _moves(space: Space, codes: np.ndarray, key: jax.Array) -> Finding:
     used = np.asarray(jax.lax.map(scores, jnp.asarray(codes)))
     delta = s[None] - s[:, None]
     told = np.stack([delta @ h, delta**2 @ c], axis=-1)
-    return compare("moves", "scores against h·Δ and c·Δ²", float(np.abs(used - told).max()), 1e-12, "`linear` or `quadratic` is wrong")
+    return compare(
+        "moves", "scores against h·Δ and c·Δ²", float(np.abs(used - told).max()), 1e-12, "`linear` or `quadratic` is wrong"
+    )
 
 
 def _uniform(space: Space, codes: np.ndarray, key: jax.Array) -> Finding:
@@ -86,4 +90,3 @@ def _uniform(space: Space, codes: np.ndarray, key: jax.Array) -> Finding:
     index = drawn @ (space.num_values ** np.arange(space.num_sites)[::-1])
     p = chi_square(np.bincount(index, minlength=len(codes)), np.full(len(codes), num / len(codes)))
     return p_value("random", "uniform draws", p, "`random` is not uniform, or leaves the space")
-

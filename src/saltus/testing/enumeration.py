@@ -78,7 +78,9 @@ class Enumeration:
         self.codes = enumerate_states(target)
         if len(self.codes) > MOST_STATES:
             found = f"{len(self.codes)} states"
-            raise CheckError(f"{target.space} is too large to enumerate transitions.", expected=f"at most {MOST_STATES}", found=found)
+            raise CheckError(
+                f"{target.space} is too large to enumerate transitions.", expected=f"at most {MOST_STATES}", found=found
+            )
         self.points, self.f = jax.jit(
             lambda codes: (jax.vmap(lambda c: self.kernel.init(self.target, c))(codes), jax.vmap(self.target.value)(codes))
         )(self.codes)
