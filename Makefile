@@ -13,9 +13,14 @@ ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism
 .PHONY: demo test test-full lint clean
 .DELETE_ON_ERROR:
 
+# The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
+FOUND = $(shell p="$$(command -v $(PYTHON))"; "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null \
+	|| ls -1 "$$(dirname "$$p")"/../versions/*/bin/$(notdir $(PYTHON)) 2>/dev/null | tail -n 1)
+
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "saltus needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try make PYTHON=python3.13")'
-	$(PYTHON) -m venv --clear $(VENV)
+	@test -n "$(FOUND)" || { echo "$(PYTHON) was not found or does not run. Name another: make test PYTHON=python3.11"; exit 1; }
+	@"$(FOUND)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "saltus needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.13")'
+	"$(FOUND)" -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import KernelError, SaltusError
 
-T = TypeVar("T", bound=type)
+T = TypeVar("T")
 
 
 def static(**options: Any) -> Any:
@@ -20,14 +20,14 @@ def static(**options: Any) -> Any:
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(static,))
-def record(cls: T) -> T:
+def record(cls: type[T]) -> type[T]:
     """Make `cls` a frozen dataclass whose fields are pytree leaves, except those declared `static()`.
 
     Unflattening bypasses `__init__`, so JAX may put tracers, `None` or `object()` where numbers were; validation
     happens where a person builds the object. Equality is identity: arrays have no truth value.
     """
     cls = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
-    fields = dataclasses.fields(cls)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     leaves = [f.name for f in fields if not f.metadata.get("static")]
     statics = [f.name for f in fields if f.metadata.get("static")]
 
@@ -38,14 +38,14 @@ def record(cls: T) -> T:
         children, aux = flatten(obj)
         return tuple((jax.tree_util.GetAttrKey(n), c) for n, c in zip(leaves, children, strict=True)), aux
 
-    def unflatten(aux: tuple, children: tuple) -> Any:
-        obj = object.__new__(cls)
+    def unflatten(aux: tuple, children: Any) -> Any:
+        obj: Any = object.__new__(cls)
         fill(obj, **dict(zip(leaves, children, strict=True)), **dict(zip(statics, aux, strict=True)))
         return obj
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     if cls.__repr__ is object.__repr__:
-        cls.__repr__ = _describe
+        cls.__repr__ = _describe  # type: ignore[method-assign]
     return cls
 
 

@@ -48,7 +48,7 @@ class Space:
     def __hash__(self) -> int:
         return self._hash
 
-    def hops(self, a: jax.Array, b: jax.Array) -> jax.Array:
+    def hops(self, a: Any, b: Any) -> Any:
         """Number of hops between two codes. Here: one between any two different values."""
         return (a != b).astype(jnp.int32)
 
@@ -283,7 +283,7 @@ class Ordinal(Space):
             raise SpaceError("`values` must increase.", expected="finite numbers, each larger than the one before", found=found)
         super().__init__(d, values, values.astype(np.float32), f"Ordinal({d}, {len(values)} values {values[0]:g}..{values[-1]:g})")
 
-    def hops(self, a: jax.Array, b: jax.Array) -> jax.Array:
+    def hops(self, a: Any, b: Any) -> Any:
         return abs(a - b)
 
 
@@ -303,6 +303,6 @@ class Clock(Space):
         angle = 2 * np.pi * np.arange(k) / k
         super().__init__(d, np.stack([np.cos(angle), np.sin(angle)], axis=1), np.arange(k), f"Clock({d}, {k})")
 
-    def hops(self, a: jax.Array, b: jax.Array) -> jax.Array:
+    def hops(self, a: Any, b: Any) -> Any:
         around = abs(a - b)
         return jnp.minimum(around, self.num_values - around)

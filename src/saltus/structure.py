@@ -111,8 +111,8 @@ class Graph:
             )
         groups = [np.flatnonzero(colours == c) for c in np.unique(colours)]
         blocks = np.full((len(groups), max(map(len, groups))), num_sites, np.int32)
-        for row, group in zip(blocks, groups, strict=True):
-            row[: len(group)] = group
+        for block, group in zip(blocks, groups, strict=True):
+            block[: len(group)] = group
         fill(self, incidence=incidence, blocks=jnp.asarray(blocks))
 
     def bind(self, space: Space) -> Graph:

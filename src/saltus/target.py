@@ -152,15 +152,14 @@ def evaluate(target: Target, codes: Any) -> Point:
 
 def _strong(leaf: Any) -> Any:
     """Python numbers and weak types become strongly typed arrays, so that equal shapes give equal traces."""
-    if isinstance(leaf, bool) or not isinstance(leaf, (int, float, complex)) and not getattr(leaf, "weak_type", False):
-        return leaf
-    return jnp.asarray(leaf, dtype=default_float() if isinstance(leaf, float) else jnp.asarray(leaf).dtype)
+    if isinstance(leaf, (float, int)) and not isinstance(leaf, bool):
+        return jnp.asarray(leaf, dtype=default_float() if isinstance(leaf, float) else jnp.int32)
+    return jax.lax.convert_element_type(leaf, leaf.dtype) if getattr(leaf, "weak_type", False) else leaf
 
 
 def _same_shapes(a: Any, b: Any) -> bool:
-    if jax.tree.structure(a) != jax.tree.structure(b):
-        return False
-    return all(jnp.shape(x) == jnp.shape(y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+    (leaves_a, tree_a), (leaves_b, tree_b) = jax.tree.flatten(a), jax.tree.flatten(b)
+    return str(tree_a) == str(tree_b) and list(map(jnp.shape, leaves_a)) == list(map(jnp.shape, leaves_b))
 
 
 def _local_model(given: Any, space: Space) -> LocalModel:
@@ -206,7 +205,8 @@ def _check_log_prob(target: Target) -> None:
             found=f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}",
             hint="s is an array of floats: index with s.astype(int) (and differences='exact'), and use jnp, not np or math",
         ) from cause
-    shape, dtype = getattr(result, "shape", None), getattr(result, "dtype", None)
+    shape: Any = getattr(result, "shape", None)
+    dtype: Any = getattr(result, "dtype", None)
     if shape != ():
         raise TargetError(
             f"{signature} does not return one number.",

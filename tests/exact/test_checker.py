@@ -67,7 +67,8 @@ def test_matrices_and_probabilities_line_up():
     assert enumerate_states(target).shape == (8, 3)
     assert p.sum() == pytest.approx(1)
     assert K.shape == (8, 8)
-    assert p[0] == pytest.approx(p[-1]) and p[0] > p[1]
+    assert p[0] == pytest.approx(p[-1])
+    assert p[0] > p[1]
 
 
 def test_what_cannot_be_enumerated_says_so():
@@ -75,5 +76,5 @@ def test_what_cannot_be_enumerated_says_so():
         transition_matrix(saltus.AVG(0.5), saltus.testing.rugged(saltus.Binary(3)))
     with pytest.raises(saltus.CheckError, match="too large"):
         check_kernel(saltus.NCG(0.5), saltus.Binary(14))
-    with pytest.raises(saltus.CheckError, match="step. alone"):
+    with pytest.raises(saltus.CheckError, match="alone"):
         transition_matrix(HandMade(), saltus.testing.rugged(saltus.Binary(3)))

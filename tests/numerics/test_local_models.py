@@ -107,6 +107,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_exact_differences_at_a_thousand_sites_fit_in_memory():
-    """All 9000 changed states of 4 chains at once would be 4 * 9000 * 1000 * 4 bytes = 144 MB for s alone, several times that in all."""
+    """All 9000 changed states of 4 chains at once: 144 MB for s alone, and as much again for each intermediate."""
     kilobytes = int(subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=300).stdout)
     assert kilobytes < 140_000

@@ -65,8 +65,8 @@ class Kernel:
 
     def single(self, name: str) -> None:
         """A stack of kernels is for vmap; stepping it as one is a mistake."""
-        value = getattr(self, name, None)
-        if value is not None and getattr(value, "ndim", 0):
+        value: Any = getattr(self, name, None)
+        if value is not None and value.ndim:
             raise KernelError(
                 f"`{name}` is an array: this is a stack of kernels.",
                 expected="one number",

@@ -21,7 +21,8 @@ from .textbook import states
 class BlockGibbs(Kernel):
     r"""Exact block-Gibbs for f(s) = sum_i φ_i(s_i) + ½ sᵀHs on any space (Martens & Sutskever 2010; PAPER_NOTES 1.15).
 
-    $$ u \sim N(0, H + \mathrm{diag}(d)), \qquad s'_i \sim \mathrm{softmax}_v\big(\phi_i(v) + (Hs + ds + u)_i v - \tfrac{d_i}{2} v^2\big) $$
+    $$ u \sim N(0, H + \mathrm{diag}(d)), \qquad
+       s'_i \sim \mathrm{softmax}_v\big(\phi_i(v) + (Hs + ds + u)_i v - \tfrac{d_i}{2} v^2\big) $$
 
     Always accepted; f and its gradient are never evaluated. Reads φ and H from the target's `saltus.Quadratic` structure.
     shift: d; None takes the smallest that the form of H allows, which mixes best.
@@ -87,7 +88,8 @@ class BlockGibbs(Kernel):
             )
         shift: Any = self.shift
         if shift is not None and is_concrete((shift, target)):
-            least = np.max(np.asarray(self._least(target)))
+            with jax.ensure_compile_time_eval():
+                least = np.max(np.asarray(self._least(target)))
             if float(shift) < least * (1 - 1e-5):
                 raise KernelError(
                     "`shift` is too small: H + diag(shift) is not positive semi-definite.",

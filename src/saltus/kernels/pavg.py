@@ -23,7 +23,8 @@ class PAVG(Kernel):
 
     $$ u \sim N(0, \gamma\Sigma + \mathrm{diag}(d)), \qquad
        q(s' \mid s, u) \propto \prod_i \exp\big(D_i(s'_i) + u_i (s'_i - s_i) - \tfrac{d_i}{2} (s'_i - s_i)^2\big) $$
-    $$ \log\alpha = f' - f - D(s \to s') - \tfrac12 \Delta^\top \gamma\Sigma\Delta + \Phi_s(D, u) - \Phi_s(D', u - \gamma\Sigma\Delta) $$
+    $$ \log\alpha = f' - f - D(s \to s') - \tfrac12 \Delta^\top \gamma\Sigma\Delta
+       + \Phi_s(D, u) - \Phi_s(D', u - \gamma\Sigma\Delta) $$
 
     d is the least shift that makes γΣ + diag(d) positive semi-definite, plus 2/ε. With Σ the Hessian of a quadratic f
     every move is accepted. step_size: ε. preconditioner: a symmetric (n, n) array or Dense, Diagonal, LowRank, Sparse.

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
+from .._record import default_float
 from ..spaces import Space
 from ..target import Target
-from .enumeration import Enumeration, enumerate_states, offers, stationary
+from .enumeration import Enumeration, enumerate_states, offers
 from .report import Finding, Report, compare, p_value
 from .targets import rugged
 
@@ -37,12 +38,12 @@ def check_kernel(kernel: Any, target_or_space: Target | Space, *, seed: int = 0,
     target = rugged(target_or_space) if isinstance(target_or_space, Space) else target_or_space
     kernel = kernel if hasattr(kernel, "init") else _Evaluating(kernel)
     key = jax.random.key(seed)
-    p = stationary(target)
     with jax.enable_x64(True):
         every = Enumeration(kernel, target)
+        p = every.stationary()
         exact, K = _exact_instruments(every, p, key)
-        findings = [*exact, _noise_law(every, key), _coherence(every, p, key)]
-    findings += _stationary_start(kernel, target, p, K, key, num_chains)
+        findings = [*exact, _noise_law(every, key)]
+    findings += _running_instruments(kernel, target, p, K, key, num_chains)
     return Report(f"check_kernel: {kernel!r} on {target.space}", tuple(findings)).raise_if_failed()
 
 
@@ -65,7 +66,7 @@ def _exact_instruments(every: Enumeration, p: np.ndarray, key: jax.Array) -> tup
     if every.continuous and not offers(kernel, "condition"):
         missing = "the kernel draws noise: needs condition(target, z, x) to fix it"
         return [Finding(name, "not run", missing) for name in ("definition", "invariance", "period")], None
-    zs = every.auxiliaries(key, NUM_Z) if every.continuous else []
+    zs: Any = every.auxiliaries(key, NUM_Z) if every.continuous else []
     tables = [every.tables(noise) for noise in every.noises(zs)]
     findings = [_definition(tables)]
     if "log_q" not in tables[0] or "log_ratio" not in tables[0]:
@@ -132,56 +133,52 @@ def _noise_law(every: Enumeration, key: jax.Array) -> Finding:
     return p_value("noise", "noise against N(0, M)", p, "the noise has another covariance than the ratio assumes")
 
 
-def _coherence(every: Enumeration, p: np.ndarray, key: jax.Array) -> Finding:
-    chains, steps = 64, 20
-    kernel, target = every.kernel, every.target
-    start_key, run_key = jax.random.split(key)
+def _running_instruments(
+    kernel: Any, target: Target, p: np.ndarray, K: np.ndarray | None, key: jax.Array, chains: int
+) -> list[Finding]:
+    """Coherence, stationary start and transition, in the caller's own precision: this is the kernel that runs."""
+    init = jax.vmap(lambda codes: kernel.init(target, codes))
 
-    def one(x: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+    @jax.jit
+    def step(key: jax.Array, x: Any) -> tuple[Any, jax.Array]:
         x, _ = jax.vmap(lambda k, x: kernel.step(k, target, x))(jax.random.split(key, chains), x)
-        return x, _gap(x, jax.vmap(lambda c: kernel.init(target, c))(x.codes))
+        return x, _gap(x, init(x.codes))
 
-    def run(codes: jax.Array) -> jax.Array:
-        x = jax.vmap(lambda c: kernel.init(target, c))(codes)
-        return jax.lax.scan(one, x, jax.random.split(run_key, steps))[1]
-
-    gaps = np.asarray(jax.jit(run)(_exact_codes(start_key, target, p, chains)))
-    meaning = "a Point whose log_prob or local model belongs to another state: take all of it from init(target, codes)"
-    return compare("coherence", "cached against recomputed", float(gaps.max()), 1e-9, meaning)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+    start = rng.choice(len(p), size=chains, p=p)
+    x = jax.jit(init)(enumerate_states(target)[start])
+    weights = target.space.num_values ** np.arange(target.space.num_sites)[::-1]
+    ends, gaps = [], []
+    for k in jax.random.split(jax.random.fold_in(key, 1), 3):
+        x, gap = step(k, x)
+        ends.append(np.asarray(x.codes) @ weights)
+        gaps.append(float(gap))
+    return [_coherence(max(gaps), x.log_prob.dtype), *_stationary_start(p, ends, chains), _transition(K, start, ends[0])]
 
 
 def _gap(x: Any, y: Any) -> jax.Array:
+    """The largest relative difference between two Points."""
+
     def leaf(a: jax.Array, b: jax.Array) -> jax.Array:
-        a, b = a.astype(jnp.float64), b.astype(jnp.float64)
+        a, b = a.astype(default_float()), b.astype(default_float())
         same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
         return jnp.max(jnp.where(same, 0, jnp.abs(a - b) / (1 + jnp.abs(b))))
 
     return jnp.max(jnp.stack(jax.tree.leaves(jax.tree.map(leaf, x, y))))
 
 
-def _exact_codes(key: jax.Array, target: Target, p: np.ndarray, num: int) -> jax.Array:
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-    return enumerate_states(target)[rng.choice(len(p), size=num, p=p)]
+def _coherence(gap: float, dtype: Any) -> Finding:
+    meaning = "a Point whose log_prob or local model belongs to another state: take all of it from init(target, codes)"
+    return compare("coherence", "cached against recomputed", gap, 100 * float(jnp.finfo(dtype).eps), meaning)
 
 
-def _stationary_start(
-    kernel: Any, target: Target, p: np.ndarray, K: np.ndarray | None, key: jax.Array, chains: int
-) -> list[Finding]:
-    """In the caller's own precision: this is the kernel that runs."""
-    weights = target.space.num_values ** np.arange(target.space.num_sites)[::-1]
-    codes = _exact_codes(key, target, p, chains)
-    step = jax.jit(lambda key, x: jax.vmap(lambda k, x: kernel.step(k, target, x))(jax.random.split(key, chains), x)[0])
-    x = jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(codes)
-    start, ends = np.asarray(codes) @ weights, []
-    for k in jax.random.split(jax.random.fold_in(key, 1), 3):
-        x = step(k, x)
-        ends.append(np.asarray(x.codes) @ weights)
+def _stationary_start(p: np.ndarray, ends: list[np.ndarray], chains: int) -> list[Finding]:
     meaning = "the random shell: a key used twice, sites accepted one by one, chains mixed, or a stale cache (shows after 3 steps)"
     findings = []
-    for steps, end in ((1, ends[0]), (3, ends[2])):
-        p_val = chi_square(np.bincount(end, minlength=len(p)), chains * p)
+    for steps in (1, 3):
+        p_val = chi_square(np.bincount(ends[steps - 1], minlength=len(p)), chains * p)
         findings.append(p_value("stationary start", f"{chains} exact draws, {steps} step{'s'[: steps - 1]} on", p_val, meaning))
-    return [*findings, _transition(K, start, ends[0])]
+    return findings
 
 
 def _transition(K: np.ndarray | None, start: np.ndarray, end: np.ndarray) -> Finding:

@@ -86,6 +86,10 @@ class Enumeration:
         )(self.codes)
         self._tables = jax.jit(self._all_pairs)
 
+    def stationary(self) -> np.ndarray:
+        """(N,) exact probabilities."""
+        return _softmax(np.array(self.f))
+
     @property
     def continuous(self) -> bool:
         """The kernel draws an auxiliary variable that cannot be enumerated."""
@@ -123,7 +127,7 @@ class Enumeration:
                 found["log_ratio"] = self.kernel.log_ratio(self.target, x, y, u)
             return found
 
-        return jax.lax.map(lambda xu: jax.vmap(lambda y: pair(*xu, y))(points), (points, noise))
+        return jax.lax.map(lambda row: jax.vmap(lambda y: pair(row[0], row[1], y))(points), (points, noise))
 
     def tables(self, noise: Any) -> dict[str, np.ndarray]:
         """log_q, log_definition (normalised here) and log_ratio for all pairs of states, where the kernel offers them."""
