@@ -1,10 +1,13 @@
 """saltus: gradient-based sampling of probability distributions over discrete spaces, on JAX."""
 
+import importlib as _importlib
 import warnings as _warnings
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 import jax as _jax
 
-from . import random, targets, testing
+from . import random
 from .errors import CheckError, KernelError, SaltusError, SpaceError, TargetError
 from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Kernel, UniformMH
 from .local import Differences
@@ -13,7 +16,18 @@ from .spaces import Binary, Categorical, Clock, Ordinal, Space, Spin
 from .structure import Graph, Quadratic
 from .target import Point, Target, evaluate
 
+if _TYPE_CHECKING:
+    from . import targets, testing
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> _Any:
+    """Import what a first `import saltus` should not wait for when it is first used."""
+    if name in ("targets", "testing"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 if _jax.__version__.startswith("0.10."):
     _warnings.warn(

@@ -110,7 +110,7 @@ class NarrowNoise(saltus.AVG):
     """Noise of half the variance that the ratio assumes."""
 
     def noise(self, key, target):
-        return super().noise(key, target) / np.float32(np.sqrt(2))
+        return super().noise(key, target) * 0.5**0.5
 
 
 def test_noise_of_another_variance_is_seen_by_the_noise_instrument():

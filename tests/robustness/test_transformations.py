@@ -197,3 +197,20 @@ def test_one_value_and_gradient_per_step():
         calls.clear()
         jax.make_jaxpr(lambda k, x, kernel=kernel: kernel.step(k, target, x))(jax.random.key(0), x)
         assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", ["NCG", "PAVG-Dense", "GWG", "Gibbs-random", "Gibbs-systematic", "UniformMH-2"])
+@pytest.mark.parametrize("differences", ["gradient", "exact"])
+def test_what_is_cached_is_what_is_recomputed_after_fifty_steps(name, differences):
+    space = SPACES["one-hot"]
+    target, kernel = rugged(space, differences=differences), KERNELS[name](space)
+
+    @jax.jit
+    def run(codes):
+        x = jax.vmap(lambda c: kernel.init(target, c))(codes)
+        step = lambda x, key: (jax.vmap(lambda k, x: kernel.step(k, target, x)[0])(jax.random.split(key, 32), x), None)  # noqa: E731
+        x, _ = jax.lax.scan(step, x, jax.random.split(jax.random.key(1), 50))
+        return x, jax.vmap(lambda c: kernel.init(target, c))(x.codes)
+
+    cached, fresh = run(jax.vmap(space.random)(jax.random.split(jax.random.key(0), 32)))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), cached, fresh)

@@ -86,6 +86,11 @@ class Enumeration:
         )(self.codes)
         self._tables = jax.jit(self._all_pairs)
 
+    @property
+    def possible(self) -> np.ndarray:
+        """(N,) states of positive probability."""
+        return np.isfinite(np.asarray(self.f))
+
     def stationary(self) -> np.ndarray:
         """(N,) exact probabilities."""
         return _softmax(np.array(self.f))
@@ -130,8 +135,13 @@ class Enumeration:
         return jax.lax.map(lambda row: jax.vmap(lambda y: pair(row[0], row[1], y))(points), (points, noise))
 
     def tables(self, noise: Any) -> dict[str, np.ndarray]:
-        """log_q, log_definition (normalised here) and log_ratio for all pairs of states, where the kernel offers them."""
+        """log_q, log_definition (normalised here) and log_ratio for all pairs of states, where the kernel offers them.
+
+        No chain leaves a state of probability zero, since none is ever there: its rows say that it stays.
+        """
         found = {name: np.array(table) for name, table in self._tables(self.points, noise).items()}
+        for name in {"log_q", "log_definition"} & set(found):
+            found[name][~self.possible] = np.where(np.eye(len(self.codes), dtype=bool), 0, -np.inf)[~self.possible]
         if "log_definition" in found:
             found["log_definition"] -= scipy.special.logsumexp(found["log_definition"], axis=1, keepdims=True)
         return found
@@ -142,9 +152,8 @@ class Enumeration:
         return self.kernel.compose(matrices) if offers(self.kernel, "compose") else matrices[0]
 
     def matrix_from(self, tables: dict[str, np.ndarray]) -> np.ndarray:
-        f, log_ratio = np.asarray(self.points.log_prob), tables["log_ratio"]
-        allowed = (f < np.inf) & (f > -np.inf)  # NaN, +inf and -inf are refused by the accept/reject step
-        alpha = np.where(allowed & ~np.isnan(log_ratio), np.exp(np.minimum(log_ratio, 0)), 0)
+        log_ratio = tables["log_ratio"]  # NaN, +inf and -inf are refused by the accept/reject step
+        alpha = np.where(self.possible & ~np.isnan(log_ratio), np.exp(np.minimum(log_ratio, 0)), 0)
         K = np.exp(tables["log_q"]) * alpha
         np.fill_diagonal(K, 0)
         np.fill_diagonal(K, 1 - K.sum(1))
