@@ -108,6 +108,11 @@ def as_positive(value: Any, name: str) -> jax.Array:
     array = as_float(value, name)
     if is_concrete(array) and not (np.asarray(array) > 0).all():
         raise KernelError(f"`{name}` must be positive.", expected=f"{name} > 0", found=_brief(_first(array, ~(array > 0))))
+    smallest = 4 / float(jnp.finfo(array.dtype).max)
+    if is_concrete(array) and (np.asarray(array) < smallest).any():
+        raise KernelError(
+            f"`{name}` is too small: its inverse overflows.", expected=f"{name} > {smallest:.1e}", found=_brief(np.min(array))
+        )
     return array
 
 
@@ -119,7 +124,7 @@ def as_radius(value: Any) -> jax.Array:
         raise KernelError("`radius` is not a whole number.", expected="an integer >= 1", found=repr(value), hint=hint)
     if is_concrete(given) and not (np.asarray(given) >= 1).all():
         raise KernelError("`radius` is too small.", expected="an integer >= 1", found=repr(value), hint=hint)
-    return jnp.asarray(given, dtype=jnp.int32)
+    return jnp.asarray(np.minimum(given, 2**31 - 1) if is_concrete(given) else given, dtype=jnp.int32)  # huge: everything
 
 
 def as_size(value: Any, name: str, error: type[SaltusError], least: int = 1) -> int:

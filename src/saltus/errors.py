@@ -9,8 +9,8 @@ class SaltusError(ValueError):
     Printed as one sentence followed by the labelled lines that are known:
 
         `initial` is not a state of Binary(100).
-          expected  0 or 1 at every site
-          found     -1 at 52 of 100 sites, first at site 3
+          expected  0 or 1 at every site, shape (..., 100)
+          found     -1 at site 3; 52 of 100 sites are wrong
           hint      these look like spins: use saltus.Spin(100), or pass (initial + 1) // 2
     """
 

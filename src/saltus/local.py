@@ -41,7 +41,7 @@ class LocalModel:
         raise NotImplementedError
 
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(b, k) true changes of f at `sites`, and how many of those states were undefined."""
+        """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
         return brute_force(target, codes, f, sites)
 
 
@@ -78,7 +78,7 @@ class ExactDifferences(LocalModel):
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
         f = target.value(codes)
-        return f, brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32))[0]
+        return f, brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32))[0] - f
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
         return target.space.moves(codes, local)
@@ -117,9 +117,9 @@ LOCAL_MODELS = {"gradient": Gradient, "exact": ExactDifferences, "hessian_diag":
 
 
 def brute_force(target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(b, k) exact changes of f at `sites`, and how many of those states have an undefined f (NaN or +inf).
+    """(b, k) f with each of `sites` in turn at each value, and how many of those states are undefined (f NaN or +inf).
 
-    Undefined states are impossible ones here, so they get -inf. A site index of d (padding) changes nothing.
+    Undefined states are impossible ones here: -inf. A site index of d (padding) changes nothing.
     """
     k = target.space.num_values
 
@@ -128,11 +128,12 @@ def brute_force(target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array
         return target.value(codes.at[site].set((codes[site] + hop) % k, mode="drop"))
 
     num = sites.shape[0] * (k - 1)
-    changed = jax.lax.map(change, jnp.arange(num, dtype=jnp.int32), batch_size=_batch(num, target.space.size)).reshape(-1, k - 1)
-    undefined = jnp.isnan(changed) | (changed == jnp.inf)
-    by_hop = jnp.pad(jnp.where(undefined, -jnp.inf, changed - f), ((0, 0), (1, 0)))
+    others = jax.lax.map(change, jnp.arange(num, dtype=jnp.int32), batch_size=_batch(num, target.space.size))
+    by_hop = jnp.concatenate([jnp.broadcast_to(f, (sites.shape[0], 1)), others.reshape(-1, k - 1)], axis=1)
+    undefined = jnp.isnan(by_hop) | (by_hop == jnp.inf)
     hops = (jnp.arange(k, dtype=jnp.int32) - jnp.take(codes, sites, mode="clip")[:, None]) % k
-    return jnp.take_along_axis(by_hop, hops, axis=1), jnp.sum(undefined, dtype=jnp.int32)
+    values = jnp.take_along_axis(jnp.where(undefined, -jnp.inf, by_hop), hops, axis=1)
+    return values, jnp.sum(undefined, dtype=jnp.int32)
 
 
 def _batch(num: int, size: int) -> int:

@@ -129,8 +129,9 @@ class Tables(Moves):
         return jnp.sum(jnp.where(self._is(codes), self.scores, 0), axis=-1)
 
     def recentre(self, codes: jax.Array) -> Tables:
-        centred = self.scores - self.each(codes)[:, None]
-        return Tables(codes, jnp.where(self._is(codes), 0, centred))  # exact 0 even where the score was -inf
+        # Impossible values stay impossible and the centre is exactly 0, whatever the score at the centre was.
+        centred = jnp.where(self.scores == -jnp.inf, -jnp.inf, self.scores - self.each(codes)[:, None])
+        return Tables(codes, jnp.where(self._is(codes), 0, centred))
 
     def only(self, sites: jax.Array) -> Tables:
         return changed(self, scores=jnp.where(sites[:, None] | self._is(self.codes), self.scores, -jnp.inf))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._record import fill, record, static
+from ._record import default_float, fill, record, static
 from .errors import TargetError
 
 
@@ -18,7 +18,7 @@ class Incidence:
     """Which edges meet each site.
 
     Sites are grouped by degree (up to the next power of two), so that a hub does not pad the table of every other site:
-    memory is linear in the number of edges. The tables are leaves: large graphs are arguments, not constants, of a jit.
+    memory is linear in the number of edges. The tables are leaves, concrete even where the graph is built inside a jit.
     """
 
     edges: jax.Array
@@ -44,27 +44,21 @@ class Incidence:
             entry = order[entry] if len(edges) else entry
             other = others[entry] if len(edges) else entry
             sign = np.where(entry < len(edges), 1, -1)
-            buckets.append(tuple(jnp.asarray(a) for a in (_int(entry % max(len(edges), 1)), _int(other), _int(sign), real)))
+            buckets.append((_int(entry % max(len(edges), 1)), _int(other), _int(sign), real))
             full.append(bool(real.all()))
-        position = np.argsort(np.argsort(width, kind="stable"), kind="stable")
-        fill(
-            self,
-            edges=jnp.asarray(edges),
-            buckets=tuple(buckets),
-            position=jnp.asarray(_int(position)) if len(buckets) > 1 else None,
-            num_sites=num_sites,
-            full=tuple(full),
-        )
+        position = _int(np.argsort(np.argsort(width, kind="stable"), kind="stable")) if len(buckets) > 1 else None
+        with jax.ensure_compile_time_eval():
+            tables = jax.tree.map(jnp.asarray, (edges, tuple(buckets), position))
+        fill(self, edges=tables[0], buckets=tables[1], position=tables[2], num_sites=num_sites, full=tuple(full))
 
     @property
     def num_edges(self) -> int:
         return self.edges.shape[0]
 
-    def sum(self, term: Callable[[jax.Array, jax.Array, jax.Array], jax.Array]) -> jax.Array:
-        """(d, ...): for each site the sum of term(edge, other end, sign) over its edges; sign +1 at an edge's first end."""
+    def sum(self, term: Callable[[jax.Array, jax.Array, jax.Array], jax.Array], shape: tuple[int, ...] = ()) -> jax.Array:
+        """(d, *shape): for each site the sum of term(edge, other end, sign) over its edges; sign +1 at an edge's first end."""
         if not self.num_edges:
-            shape = jax.eval_shape(lambda: term(*(jnp.zeros((1, 1), jnp.int32),) * 3))
-            return jnp.zeros((self.num_sites, *shape.shape[2:]), shape.dtype)
+            return jnp.zeros((self.num_sites, *shape), default_float())
         sums = []
         for (edge, other, sign, real), full in zip(self.buckets, self.full, strict=True):
             terms = term(edge, other, sign)

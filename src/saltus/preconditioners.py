@@ -20,7 +20,7 @@ import numpy as np
 
 from . import random
 from ._record import as_float, default_float, fill, is_concrete, record, static
-from .errors import KernelError
+from .errors import KernelError, SaltusError
 from .neighbours import Incidence
 
 
@@ -75,7 +75,7 @@ class Dense(Preconditioner):
     eigenvalues: jax.Array
 
     def __init__(self, array: Any):
-        array = _symmetric(array)
+        array = symmetric(array)
         if is_concrete(array):  # in float64 whatever the default: done once, used for ever
             eigenvalues, basis = np.linalg.eigh(np.asarray(array, np.float64))
         else:
@@ -194,12 +194,18 @@ class Sparse(Preconditioner):
     def __init__(self, edges: Any, weights: Any, diagonal: Any = 0.0, size: int | None = None, copies: int = 1):
         diagonal = as_float(diagonal, "diagonal")
         if not isinstance(edges, Incidence):
-            nodes = (size or (diagonal.shape[0] if diagonal.ndim else copies * (int(np.max(edges, initial=0)) + 1))) // copies
-            edges = Incidence(edges, nodes)
+            highest = int(np.max(edges, initial=0)) + 1
+            edges = Incidence(edges, size // copies if size else max(highest, diagonal.size // copies if diagonal.ndim else 1))
         weights = as_float(weights, "weights")
         if weights.shape not in ((), (edges.num_edges,)):
             raise KernelError(
                 "`weights` does not fit `edges`.", expected=f"shape ({edges.num_edges},)", found=f"shape {weights.shape}"
+            )
+        if diagonal.shape == (edges.num_sites,):
+            diagonal = jnp.repeat(diagonal, copies)
+        if diagonal.shape not in ((), (edges.num_sites * copies,)):
+            raise KernelError(
+                "`diagonal` does not fit.", expected=f"a number, or shape ({edges.num_sites},)", found=f"shape {diagonal.shape}"
             )
         diagonal = jnp.broadcast_to(diagonal, (edges.num_sites * copies,)).reshape(-1, copies)
         fill(self, weights=jnp.broadcast_to(weights, (edges.num_edges,)), diagonal=diagonal, edges=edges, copies=copies)
@@ -214,11 +220,14 @@ class Sparse(Preconditioner):
 
     def matvec(self, v: jax.Array) -> jax.Array:
         v = v.reshape(-1, self.copies)
-        return (self.diagonal * v + self.edges.sum(lambda edge, other, sign: self.weights[edge][..., None] * v[other])).ravel()
+        return (self.diagonal * v + self._over_edges(lambda edge, other, sign: self.weights[edge][..., None] * v[other])).ravel()
+
+    def _over_edges(self, term: Any) -> jax.Array:
+        return self.edges.sum(term, (self.copies,))
 
     def _row_sums(self) -> jax.Array:
         """r_i, (d, 1)."""
-        return self.edges.sum(lambda edge, other, sign: jnp.abs(self.weights)[edge][..., None])
+        return self.edges.sum(lambda edge, other, sign: jnp.abs(self.weights)[edge][..., None], (1,))
 
     def shift(self, scale: jax.Array, slack: jax.Array) -> jax.Array:
         return jnp.maximum(jnp.abs(scale) * self._row_sums() - scale * self.diagonal, 0).ravel() + slack
@@ -228,7 +237,7 @@ class Sparse(Preconditioner):
         loose = jnp.maximum(scale * self.diagonal - jnp.abs(scale) * self._row_sums(), 0).ravel() + slack
         first = _root(jnp.abs(weights)) * normals[self.size :].reshape(-1, self.copies)
         second = jnp.sign(weights) * first
-        ends = self.edges.sum(lambda edge, other, sign: jnp.where(sign[..., None] > 0, first[edge], second[edge]))
+        ends = self._over_edges(lambda edge, other, sign: jnp.where(sign[..., None] > 0, first[edge], second[edge]))
         return _root(loose) * normals[: self.size] + ends.ravel()
 
 
@@ -244,17 +253,17 @@ def _vector(given: Any, name: str) -> jax.Array:
     return vector
 
 
-def _symmetric(given: Any) -> jax.Array:
-    array = as_float(given, "preconditioner")
+def symmetric(given: Any, name: str = "The preconditioner", error: type[SaltusError] = KernelError) -> jax.Array:
+    array = as_float(given, "preconditioner", error)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise KernelError("The preconditioner is not square.", expected="shape (n, n)", found=f"shape {array.shape}")
+        raise error(f"{name} is not square.", expected="shape (n, n)", found=f"shape {array.shape}")
     if is_concrete(array):
         gap = np.abs(np.asarray(array) - np.asarray(array).T)
         allowed = 1e-5 * max(float(np.abs(array).max()), 1e-30)
         if gap.max() > allowed:
             i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-            raise KernelError(
-                "The preconditioner is not symmetric.",
+            raise error(
+                f"{name} is not symmetric.",
                 expected=f"Σ = Σᵀ to within {allowed:.1e}",
                 found=f"a gap of {gap.max():.3g} between entries ({i}, {j}) and ({j}, {i})",
                 hint="pass (S + S.T) / 2 if the difference is only rounding",

@@ -181,15 +181,15 @@ def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Ar
 def categorical(key: jax.Array, weights: jax.Array) -> jax.Array:
     """An index along the last axis of the non-negative floats `weights`, with probability proportional to them; int32.
 
-    Up to 64 entries: inverse CDF with one `uniform` per row. More: a block of at most 64 entries by the blocks' sums
-    (recursively), then an entry inside it with a fresh uniform. This costs O(k), and the 2^-23 steps of a uniform never
-    have to serve more than 64 entries: one uniform for 10^6 equal weights would give each entry 8 of its steps, or 9.
-    An entry of weight zero is never returned if its row has a positive one.
+    Up to 64 entries: inverse CDF with one `unit` per row, so that a rare entry is not drawn whenever a uniform is 0.
+    More: a block of at most 64 entries by the blocks' sums (recursively), then an entry inside it with a fresh `unit`.
+    This costs O(k), and the 2^-24 steps of a float near 1 never have to serve more than 64 entries: for 10^6 equal weights
+    they would be 16 or 17 for each. An entry of weight zero is never returned if its row has a positive one.
     """
     weights = jnp.asarray(weights)
     k = weights.shape[-1]
     if k <= _LEAF:
-        return _inverse_cdf(uniform(key, weights.shape[:-1], weights.dtype), weights)
+        return _inverse_cdf(unit(key, weights.shape[:-1], weights.dtype), weights)
     key_block, key_entry = split(key)
     num_blocks = -(-k // _LEAF)
     size = -(-k // num_blocks)

@@ -34,9 +34,11 @@ class Space:
         self.shape = (self.num_sites, *self.values.shape[1:])
         self.size = math.prod(self.shape)
         self._description = description or f"{type(self).__name__}({num_sites}, {self.num_values})"
-        self._evenly = self.values.ndim == 1 and np.allclose(np.diff(self.values, 2), 0, atol=1e-9 * np.ptp(self.values))
+        self._evenly = self.values.ndim == 1 and np.allclose(
+            self.values, np.linspace(self.values[0], self.values[-1], self.num_values), rtol=0, atol=1e-12 * np.ptp(self.values)
+        )
         self._one_hot = np.array_equal(self.values, np.eye(self.num_values))
-        self._identity = (type(self), self.num_sites, self.values.tobytes(), self.labels.tobytes())
+        self._identity = (type(self), self._description, self.num_sites, self.values.tobytes(), self.labels.tobytes())
         self._hash = hash(self._identity)
 
     def __repr__(self) -> str:
@@ -59,8 +61,7 @@ class Space:
         codes = jnp.asarray(codes)
         dtype = default_float()
         if self._evenly:
-            first, step = self.values[0], (self.values[-1] - self.values[0]) / (self.num_values - 1)
-            return jnp.asarray(first, dtype) + jnp.asarray(step, dtype) * codes.astype(dtype)
+            return jnp.asarray(self.values[0], dtype) + self._spacing(dtype) * codes.astype(dtype)
         if self.values.ndim == 1:
             return jnp.take(jnp.asarray(self.values, dtype), codes, axis=0)
         chosen = (codes[..., None] == jnp.arange(self.num_values, dtype=codes.dtype)).astype(dtype)
@@ -68,7 +69,7 @@ class Space:
 
     def show(self, codes: Any) -> np.ndarray:
         """What a person reads: 0/1, -1/+1, the ordinal value, the category."""
-        return self.labels[np.asarray(codes)]
+        return self.labels[np.asarray(self.check_codes(codes))]
 
     def encode(self, x: Any, name: str = "x") -> np.ndarray:
         """Codes of a state given in either form, shown or embedded (to within 1e-4 of a grid step); leading axes kept.
@@ -92,6 +93,7 @@ class Space:
         if table.ndim == 1:
             codes = np.searchsorted((table[1:] + table[:-1]) / 2, x)
             error, spacing = np.abs(x - table[codes]), np.diff(table).min()
+            error = np.maximum(error - 4 * np.finfo(np.float32).eps * np.abs(table).max(), 0)  # what float32 cannot say
         else:
             codes = np.argmax(x @ table.T - (table**2).sum(1) / 2, axis=-1)
             error, spacing = np.abs(x - table[codes]).max(-1), 1.0
@@ -103,14 +105,14 @@ class Space:
     def _where(self, x: np.ndarray, wrong: np.ndarray) -> str:
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = f"site {first[-1]}" + (f" of state {first[:-1] if len(first) > 2 else first[0]}" if len(first) > 1 else "")
-        bad = np.array2string(x[first], precision=6)
+        bad = f"{x[first]:g}" if np.ndim(x[first]) == 0 else np.array2string(x[first], precision=6)
         return f"{bad} at {where}; {wrong.sum()} of {wrong.size} sites are wrong"
 
     def _hint(self, x: np.ndarray, name: str) -> str:
         if np.isnan(x).any():
             return f"{np.isnan(x).sum()} entries are NaN: look for missing data"
         seen = {float(v) for v in np.unique(x)[:3]}
-        if seen <= {-1.0, 1.0}:
+        if seen <= {-1.0, 1.0} and -1.0 in seen and np.array_equal(self.labels, [0, 1]):
             return f"these look like spins: use saltus.Spin({self.num_sites}), or pass ({name} + 1) // 2"
         if seen <= {0.0, 1.0} and np.array_equal(self.labels, [-1, 1]):
             return f"these look like bits: use saltus.Binary({self.num_sites}), or pass 2 * {name} - 1"
@@ -161,7 +163,11 @@ class Space:
         """All k^d codes, (k^d, d), the last site changing fastest."""
         states = self.num_values**self.num_sites
         if states > _MOST_STATES:
-            raise SpaceError(f"{self} is too large to enumerate.", expected=f"at most {_MOST_STATES} states", found=f"{states:.3g}")
+            raise SpaceError(
+                f"{self} is too large to enumerate.",
+                expected=f"at most {_MOST_STATES} states",
+                found=f"{self.num_values}^{self.num_sites}",
+            )
         grid = np.indices((self.num_values,) * self.num_sites, dtype=np.int32)
         return jnp.asarray(grid.reshape(self.num_sites, -1).T)
 
@@ -205,6 +211,16 @@ class Space:
         values = self.values.reshape(self.num_values, -1)
         return ((values[:, None] - values[None]) ** 2).sum(-1)
 
+    def _spacing(self, dtype: Any) -> jax.Array:
+        """Evenly spaced values only: one grid step."""
+        return jnp.asarray((self.values[-1] - self.values[0]) / (self.num_values - 1), dtype)
+
+    def _offsets(self, codes: jax.Array, dtype: Any) -> jax.Array:
+        """(d, k) v - s_i for numbers: exactly 0 at the current value and antisymmetric, whatever the grid's offset."""
+        if self._evenly:
+            return self._spacing(dtype) * (jnp.arange(self.num_values, dtype=codes.dtype) - codes[:, None]).astype(dtype)
+        return self._table(dtype) - self.embed(codes)[:, None].astype(dtype)
+
     def _table(self, dtype: Any) -> jax.Array:
         return jnp.asarray(self.values, dtype)
 
@@ -221,7 +237,7 @@ class Space:
             slope = _over_vector(h * self._step(h.dtype), self.values.ndim)
             return Flips(codes, jnp.where(codes == 0, slope, -slope))
         if self.values.ndim == 1:
-            return Tables(codes, h[:, None] * (self._table(h.dtype) - self.embed(codes)[:, None]))
+            return Tables(codes, h[:, None] * self._offsets(codes, h.dtype))
         scores = h if self._one_hot else jnp.matmul(h, self._table(h.dtype).T, precision="highest")
         return Tables(codes, scores).recentre(codes)
 
@@ -230,9 +246,9 @@ class Space:
         c = self.per_entry(c)
         if self.num_values == 2:
             return Flips(codes, _over_vector(c * self._step(c.dtype) ** 2, self.values.ndim))
-        s, v = self.embed(codes), self._table(c.dtype)
         if self.values.ndim == 1:
-            return Tables(codes, c[:, None] * (v - s[:, None]) ** 2)
+            return Tables(codes, c[:, None] * self._offsets(codes, c.dtype) ** 2)
+        s, v = self.embed(codes), self._table(c.dtype)
         cross = jnp.matmul(c, (v**2).T, precision="highest") - 2 * jnp.matmul(c * s, v.T, precision="highest")
         return Tables(codes, cross).recentre(codes)
 
@@ -242,6 +258,10 @@ class Space:
             change = table[:, 1] - table[:, 0]
             return Flips(codes, jnp.where(codes == 0, change, -change))
         return Tables(codes, table).recentre(codes)
+
+    def conditionals(self, codes: jax.Array, table: jax.Array) -> Moves:
+        """Moves whose softmax is that of each row of a (d, k) table; unlike `moves`, fine where the current value has -inf."""
+        return self.moves(codes, table) if self.num_values == 2 else Tables(codes, table)
 
     def within(self, codes: jax.Array, radius: jax.Array) -> Moves:
         """Scores 0 within `radius` hops and -inf beyond."""

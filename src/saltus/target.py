@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ._record import changed, default_float, fill, record, static
+from ._record import changed, default_float, fill, is_concrete, record, static
 from .errors import TargetError
 from .local import LOCAL_MODELS, LocalModel
 from .moves import Moves
 from .spaces import Space
-from .structure import bind_structure, verify_structure
+from .structure import bind_structure, verify_differences, verify_structure
 
 
 @record
@@ -34,7 +34,7 @@ class Target:
     differences: the local model: "gradient", "exact", "hessian_diag" or `saltus.Differences`.
     structure: `saltus.Quadratic`, `saltus.Graph`, several of them, or a function of params that returns them.
     names: one per site. initial: codes of a safe start. truth: whatever is known exactly about this target.
-    verify: test the claims of `structure` at random states, and refuse those that are false.
+    verify: test the claims of `structure` and of exact `Differences` at random states, and refuse those that are false.
     """
 
     params: Any
@@ -46,6 +46,7 @@ class Target:
     space: Space = static()
     names: tuple[str, ...] | None = static()
     structure_of: Callable | None = static()
+    verify: bool = static()
 
     truth = None  # for people: not part of the tree, so `replace` drops it and never retraces
 
@@ -77,12 +78,12 @@ class Target:
             structure_of=structure if callable(structure) else None,
             truth=truth,
             declared=None if callable(structure) else structure,
+            verify=verify,
             structure=(),
         )
         _check_log_prob(self)
         fill(self, structure=self.rebound().structure)
-        if verify:
-            verify_structure(self)
+        self._verify()
 
     def replace(self, **changes: Any) -> Target:
         """This target with another `params`, `differences`, `initial`, ...; new params of the same shapes never retrace.
@@ -101,13 +102,21 @@ class Target:
             )
         kept = {name: getattr(self, name) for name in ("log_prob", "space", "params", "differences", "names", "initial")}
         kept |= {"structure": self.structure_of or self.declared, "truth": None if stale else self.truth}
-        return Target(**{**kept, "verify": bool(stale) or "structure" in changes, **changes})
+        return Target(**{**kept, "verify": self.verify, **changes})
 
     def _with_params(self, params: Any) -> Target:
         new = changed(self, params=params)
         if not _same_shapes(params, self.params):
             _check_log_prob(new)
-        return new.rebound()
+        new = new.rebound()
+        new._verify()
+        return new
+
+    def _verify(self) -> None:
+        """Test what was claimed about log_prob, where values can be seen."""
+        if self.verify and is_concrete(self):
+            verify_structure(self)
+            verify_differences(self)
 
     def rebound(self) -> Target:
         """The structure bound anew, from the params and numbers as they are now."""
@@ -117,7 +126,7 @@ class Target:
     def log_prob_of(self, s: jax.Array) -> jax.Array:
         """f(s) for one real state."""
         f = self.log_prob(s) if self.params is None else self.log_prob(self.params, s)
-        return f.astype(default_float())
+        return jnp.asarray(f, default_float())
 
     def value(self, codes: jax.Array) -> jax.Array:
         """f at one state's codes."""
@@ -131,10 +140,9 @@ class Target:
         """D: the predicted change of f for every single-site move away from x."""
         return self.differences.moves(self, x.codes, x.local)
 
-    def exact_moves(self, x: Point, sites: jax.Array) -> tuple[Moves, jax.Array]:
-        """True changes of f at `sites` alone, values only; and how many of those states were undefined."""
-        table, undefined = self.differences.rows(self, x.codes, x.log_prob, sites)
-        return self.space.moves(jnp.take(x.codes, sites, mode="clip"), table), undefined
+    def exact_rows(self, x: Point, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
+        return self.differences.rows(self, x.codes, x.log_prob, sites)
 
     def find(self, kind: type) -> Any:
         """The structure of this kind, or None."""
@@ -146,8 +154,12 @@ class Target:
 
 
 def evaluate(target: Target, codes: Any) -> Point:
-    """For people: the Point at these codes, with log_prob and the local model."""
-    return target.point(target.space.check_codes(codes))
+    """For people: the Point at these codes, with log_prob and the local model; leading axes are kept."""
+    point = target.point
+    codes = target.space.check_codes(codes)
+    for _ in range(codes.ndim - 1):
+        point = jax.vmap(point)
+    return point(codes)
 
 
 def _strong(leaf: Any) -> Any:

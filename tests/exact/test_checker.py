@@ -27,7 +27,7 @@ class HandMade:
 
 def test_a_kernel_with_step_alone_gets_what_needs_no_more():
     report = check_kernel(HandMade(), saltus.Binary(3))
-    assert set(report.ran) == {"coherence", "stationary start"}
+    assert set(report.ran) == {"coherence", "stationary start", "motion"}
     text = str(report)
     assert "HandMade(1.0) on Binary(3): passed every instrument that could run" in text
     assert "invariance        not run  needs propose" in text
@@ -52,6 +52,36 @@ def test_a_periodic_chain_is_warned_of():
     assert report.passed
     assert report.warnings == ("an eigenvalue at -1",)
     assert "keep an odd number of steps" in str(report)
+
+
+class Idle:
+    """Never moves: invariant, and useless."""
+
+    def step(self, key, target, x):
+        return x, None
+
+
+class Reluctant(HandMade):
+    """Never turns the last site on."""
+
+    def step(self, key, target, x):
+        y, info = super().step(key, target, x)
+        keep = y.codes[-1] > x.codes[-1]
+        return jax.tree.map(lambda a, b: jnp.where(keep, b, a), y, x), info
+
+
+def test_a_chain_that_does_not_move_is_warned_of():
+    assert check_kernel(Idle(), saltus.Binary(3)).warnings == ("no chain moved",)
+    with pytest.raises(saltus.CheckError, match="site 2 never entered its value 1"):
+        check_kernel(Reluctant(), saltus.Binary(3))
+
+
+def test_what_is_no_kernel_or_no_target_is_refused():
+    for kernel, target in ((saltus.NCG, saltus.Binary(3)), (saltus.NCG(0.5), 5), (None, saltus.Binary(3))):
+        with pytest.raises(saltus.CheckError, match="Nothing to check"):
+            check_kernel(kernel, target)
+    with pytest.raises(saltus.CheckError, match="rugged"):
+        transition_matrix(saltus.NCG(0.5), saltus.Binary(3))
 
 
 @pytest.mark.parametrize("x64", [False, True])

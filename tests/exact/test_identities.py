@@ -112,10 +112,10 @@ def test_pavg_accepts_every_move_of_a_quadratic_target(space):
         informed = target.replace(differences=differences)
         every = Enumeration(saltus.PAVG(0.5, sigma), informed)
         z = every.auxiliaries(jax.random.key(1), 1)[0]
-        assert np.abs(every.tables(every.noise_at(z))["log_ratio"]).max() < 1e-12 * 100  # |f| is of order 10
+        assert np.abs(every.tables(every.noise_at(z))["log_ratio"]).max() < 1e-12
     twice = Enumeration(saltus.PAVG(0.5, H), target.replace(differences="exact"))
     z = twice.auxiliaries(jax.random.key(1), 1)[0]
-    assert np.abs(twice.tables(twice.noise_at(z))["log_ratio"]).max() > 0.1 or space.num_values == 2
+    assert np.abs(twice.tables(twice.noise_at(z))["log_ratio"]).max() > 0.1  # on-site curvature counted twice
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)

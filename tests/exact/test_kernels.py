@@ -119,6 +119,21 @@ def test_coloured_gibbs_works_from_values_alone():
     check_kernel(saltus.Gibbs("coloured"), target)
 
 
+@pytest.mark.parametrize("space", [saltus.Binary(4), saltus.Ordinal(4, [0.0, 0.5, 2.0])], ids=str)
+def test_coloured_gibbs_is_exact_on_any_space(space):
+    def log_prob(s):
+        return jax.numpy.sum(jax.numpy.sin(2 * s[:-1] + s[1:])) + 0.3 * jax.numpy.sum(s)
+
+    chain = saltus.Graph([[1], [0, 2], [1, 3], [2]])
+    assert_exact(saltus.Gibbs("coloured"), saltus.Target(log_prob, space, structure=chain))
+
+
+def test_copies_and_per_entry_penalties_are_exact_on_one_hot():
+    space = SPACES["one-hot"]
+    assert_exact(saltus.PAVG(0.7, saltus.Sparse([(0, 1)], 0.6, [0.3, -0.2], copies=3)), rugged(space))
+    assert_exact(saltus.NCG(0.7, penalty=np.linspace(0.5, 2, 6)), rugged(space))
+
+
 def test_kernels_stay_exact_with_impossible_states():
     """-inf on part of the space: never entered, and the rest has its exact probabilities."""
     space = saltus.Binary(4)

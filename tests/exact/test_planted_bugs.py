@@ -166,8 +166,7 @@ class GradientGibbs(saltus.Gibbs):
 
     def propose(self, target, x, noise):
         block = super().propose(target, x, noise)
-        approximate = target.moves(target.point(x.codes))
-        rows = changed(block.moves, scores=approximate.scores[noise])
+        rows = changed(block.moves, scores=target.moves(target.point(x.codes)).scores[noise])
         return changed(block, moves=rows)
 
 

@@ -14,6 +14,7 @@ MORE = {
     "two categories": saltus.Categorical(3, 2),
     "two grid points": saltus.Ordinal(4, [0.0, 1.0]),
     "one site": saltus.Binary(1),
+    "far from zero": saltus.Ordinal(2, np.linspace(1000, 1001, 11)),
 }
 
 
@@ -62,6 +63,12 @@ def test_encode_takes_floats_to_within_a_ten_thousandth_of_a_step():
     assert grid.encode([0.99995, 3.00005]).tolist() == [1, 2]
     with pytest.raises(saltus.SpaceError, match="site 0"):
         grid.encode([0.999, 3.0])
+
+
+def test_a_nearly_even_grid_is_not_taken_for_an_even_one():
+    x = np.linspace(0, 1, 3201)
+    grid = saltus.Ordinal(1, x + 4e-3 * x**2)
+    np.testing.assert_allclose(grid.embed(np.arange(3201)[:, None])[:, 0], grid.values, rtol=1e-6)
 
 
 def test_tables_of_neighbours_and_distances():

@@ -15,6 +15,7 @@ SPACES = {
     "ordinal": saltus.Ordinal(D, np.linspace(-1.5, 3, 20)),
     "uneven": saltus.Ordinal(D, np.sort(np.random.default_rng(0).normal(size=7))),
     "one-hot": saltus.Categorical(D, 4),
+    "shifted": saltus.Ordinal(D, 1000 + np.linspace(0, 3, 20)),
 }
 
 
@@ -22,9 +23,10 @@ def wavy(space):
     """Chains of neighbours and sines; |f| in the hundreds."""
     rng = np.random.default_rng(3)
     params = {"b": jnp.asarray(rng.normal(size=space.size)), "J": jnp.asarray(rng.normal(size=space.size))}
+    params["origin"] = jnp.asarray(float(space.values.min()))
 
     def log_prob(params, s):
-        r = s.ravel()
+        r = s.ravel() - params["origin"]
         return jnp.sum(params["b"] * r + params["J"] * r * jnp.roll(r, 1) + jnp.sin(2 * r + jnp.roll(r, 3)))
 
     return saltus.Target(log_prob, space, params)
@@ -34,18 +36,31 @@ def kernels(space):
     rng = np.random.default_rng(4)
     low_rank = saltus.LowRank(rng.normal(size=space.size), rng.normal(size=(space.size, 8)) / 30)
     ring = saltus.Sparse([(i, i + 1) for i in range(space.size - 1)], rng.normal(size=space.size - 1) * 0.3, size=space.size)
+    wigner = rng.normal(size=(D, D)) / np.sqrt(D)
+    wigner = (wigner + wigner.T) / 2
     return {
         "NCG": saltus.NCG,
         "AVG": saltus.AVG,
         "PAVG-LowRank": lambda eps: saltus.PAVG(eps, low_rank, scale=-0.5),
         "PAVG-Sparse": lambda eps: saltus.PAVG(eps, ring),
+        "PAVG-Dense": lambda eps: saltus.PAVG(eps, wigner),
+        "PAVG-Diagonal": lambda eps: saltus.PAVG(eps, saltus.Diagonal(rng.normal(size=space.size))),
         "GWG": lambda eps: saltus.GWG(),
     }
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
-@pytest.mark.parametrize("kind", ["NCG", "AVG", "PAVG-LowRank", "PAVG-Sparse", "GWG"])
+@pytest.mark.parametrize("kind", ["NCG", "AVG", "PAVG-Diagonal", "PAVG-LowRank", "PAVG-Sparse", "GWG"])
 def test_log_ratio_is_accurate_in_float32(space, kind):
+    assert_accurate(space, kind)
+
+
+@pytest.mark.parametrize("name", ["binary", "ordinal"])
+def test_log_ratio_is_accurate_in_float32_with_a_dense_preconditioner(name):
+    assert_accurate(SPACES[name], "PAVG-Dense")
+
+
+def assert_accurate(space, kind):
     target, make = wavy(space), kernels(space)[kind]
     with jax.enable_x64(True):
         wide_target = widen(target)

@@ -103,7 +103,7 @@ def test_number_of_categories():
 def test_states_outside_the_space_are_named():
     text = message(SpaceError, saltus.Binary(100).encode, np.where(np.arange(100) % 2, 1, -1), name="initial")
     assert text.startswith("`initial` is not a state of Binary(100).")
-    assert "-1. at site 0; 50 of 100 sites are wrong" in text
+    assert "-1 at site 0; 50 of 100 sites are wrong" in text
     assert "these look like spins: use saltus.Spin(100), or pass (initial + 1) // 2" in text
     assert "look like bits" in message(SpaceError, saltus.Spin(4).encode, [0, 1, 0, 1])
     assert "2 entries are NaN" in message(SpaceError, BINARY.encode, [0, np.nan, 1, np.nan])
@@ -159,6 +159,65 @@ def test_false_claims_about_structure_are_refused():
     text = message(TargetError, saltus.Target, f, BINARY, structure=saltus.Graph([[1], [0], [3], [2]]))
     assert "do not interact, but they do" in text
     assert "4 sites" in message(TargetError, saltus.Target, f, BINARY, structure=saltus.Graph([[1], [0]]))
+
+
+def test_false_claims_that_hide_are_refused():
+    """Impossible states, a large constant, interactions that one probe misses, params that are ignored, a wrong table."""
+    b = np.array([0.3, -0.2, 0.5, 0.1])
+    walled = lambda s: jnp.where(jnp.sum(s) > 2.5, -jnp.inf, jnp.sum(jnp.asarray(b) * s))  # noqa: E731
+    assert "not this quadratic" in message(
+        TargetError, saltus.Target, walled, BINARY, structure=saltus.Quadratic(b, np.zeros((4, 4)))
+    )
+    H = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+    lifted = lambda s: 1e4 + 0.3 * jnp.sum(s[:-1] * s[1:])  # noqa: E731
+    assert "not this quadratic" in message(
+        TargetError, saltus.Target, lifted, BINARY, structure=saltus.Quadratic(np.zeros(4), 0.6 * H)
+    )
+    agree = lambda s: 3.0 * jnp.sum(s[0] * s[1])  # noqa: E731
+    assert "do not interact, but" in message(
+        TargetError, saltus.Target, agree, saltus.Categorical(2, 10), structure=saltus.Graph([[], []])
+    )
+    ignoring = saltus.Target(
+        lambda J, s: J * jnp.sum(s[:-1] * s[1:]), BINARY, jnp.asarray(1.0), structure=lambda J: saltus.Quadratic(np.zeros(4), H)
+    )
+    assert "not this quadratic" in message(TargetError, ignoring.replace, params=jnp.asarray(5.0))
+    zero = saltus.Differences(lambda params, s, codes: jnp.zeros((4, 2)), exact=True)
+    assert "says exact, but it is not" in message(TargetError, saltus.Target, agree, BINARY, differences=zero)
+    saltus.Target(agree, BINARY, differences=zero, verify=False)
+
+
+def test_quadratic_and_graph_arguments():
+    f = lambda s: jnp.sum(s)  # noqa: E731
+    lopsided = np.triu(np.ones((4, 4)))
+    assert "`H` is not symmetric" in message(TargetError, saltus.Target, f, BINARY, structure=saltus.Quadratic(0.0, lopsided))
+    assert "`b` does not fit" in message(TargetError, saltus.Target, f, BINARY, structure=saltus.Quadratic(np.ones(3), np.eye(4)))
+    potentials = saltus.Quadratic(0.0, np.zeros((4, 4)), potentials=np.ones((4, 3)))
+    assert "`potentials` does not fit" in message(TargetError, saltus.Target, f, BINARY, structure=potentials)
+    assert "one per site" in message(TargetError, saltus.Graph.from_edges, [(0, 1)], 3, colours=[0, 1])
+    assert "not a colouring" in message(TargetError, saltus.Graph.from_edges, [(0, 1)], 2, colours=[0, 0])
+    assert "neighbour 5, which is no site" in message(TargetError, saltus.Graph, [[5], [0]])
+    assert repr(saltus.Graph.from_edges([(0, 1)], 3)) == "Graph(3 sites, 1 edges, 2 colours)"
+
+
+def test_settings_of_ncg_and_extreme_numbers():
+    assert "gradient_weight" in message(KernelError, saltus.NCG, 1.0, gradient_weight=np.nan)
+    assert "penalty" in message(KernelError, saltus.NCG, 1.0, penalty=-1.0)
+    assert "its inverse overflows" in message(KernelError, saltus.NCG, 1e-39)
+    assert int(saltus.GWG(2**32).radius) == 2**31 - 1
+    assert "at most 4" in message(KernelError, saltus.UniformMH(2**32).init, rugged(BINARY), jnp.zeros(4, int))
+    assert "2^10000" in message(SpaceError, saltus.Binary(10000).enumerate)
+    assert "from 0 to 1" in message(SpaceError, BINARY.show, [-1, 0, 0, 0])
+
+
+def test_targets_that_are_nearly_nothing_work():
+    flat = saltus.Target(lambda s: 0.0, BINARY)
+    assert float(saltus.evaluate(flat, [0, 1, 0, 1]).log_prob) == 0.0
+    single = saltus.targets.ising((1,), 0.4)
+    x, _ = saltus.BlockGibbs().step(jax.random.key(0), single, saltus.BlockGibbs().init(single, jnp.zeros(1, jnp.int32)))
+    assert float(x.log_prob) == 0.0
+    lonely = saltus.targets.ising(saltus.Graph.from_edges([], 3), 0.1)
+    assert float(lonely.value(jnp.ones(3, jnp.int32))) == 0.0
+    assert saltus.evaluate(rugged(BINARY), np.zeros((2, 3, 4), int)).log_prob.shape == (2, 3)
 
 
 def test_a_fixed_structure_does_not_outlive_its_params():

@@ -9,12 +9,15 @@ from grid import KERNELS, SPACES, indefinite, low_rank, sparse
 import saltus
 from saltus.testing import rugged
 
+LATTICE = saltus.targets.ising((2, 3), 0.4, 0.1)
+WAYS = {name: (make(SPACES["ordinal"]), rugged(SPACES["ordinal"])) for name, make in KERNELS.items()}
+WAYS |= {"BlockGibbs": (saltus.BlockGibbs(), LATTICE), "Gibbs-coloured": (saltus.Gibbs("coloured"), LATTICE)}
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_one_chain_is_what_jit_vmap_and_scan_make_of_it(name):
+
+@pytest.mark.parametrize(("kernel", "target"), WAYS.values(), ids=WAYS)
+def test_one_chain_is_what_jit_vmap_and_scan_make_of_it(kernel, target):
     """The same draws whichever way a step is run."""
-    space = SPACES["ordinal"]
-    target, kernel = rugged(space), KERNELS[name](SPACES["ordinal"])
+    space = target.space
     keys = jax.random.split(jax.random.key(0), 4)
     x = kernel.init(target, space.random(jax.random.key(1)))
     step = jax.jit(lambda key, kernel, target, x: kernel.step(key, target, x)[0])
@@ -61,6 +64,7 @@ VARIATIONS = {
     ],
     "PAVG LowRank": [saltus.PAVG(0.5, low_rank(COUNT_SPACE)), saltus.PAVG(1, saltus.LowRank(np.ones(4), np.ones((4, 2))))],
     "PAVG Sparse": [saltus.PAVG(0.5, sparse(COUNT_SPACE), scale=g) for g in (0.5, -2)],
+    "PAVG Diagonal": [saltus.PAVG(0.5, saltus.Diagonal(np.ones(4))), saltus.PAVG(1, saltus.Diagonal(-np.ones(4)), scale=2)],
     "GWG": [saltus.GWG(1), saltus.GWG(2)],
     "UniformMH": [saltus.UniformMH(1), saltus.UniformMH(3)],
 }
@@ -85,6 +89,28 @@ def test_changing_params_does_not_recompile_and_follows_them():
         assert float(x.log_prob) == pytest.approx(18 * coupling + 0.9, rel=1e-5)
         step(jax.random.key(0), kernel, new, x)
     assert len(traces) == 1
+
+
+def test_changing_the_shift_of_block_gibbs_does_not_recompile():
+    target = saltus.targets.ising((3, 3), 0.2)
+    step, traces = counted(target)
+    for shift in (2.0, 5, 9.5):
+        kernel = saltus.BlockGibbs(shift)
+        step(jax.random.key(0), kernel, target, kernel.init(target, jnp.ones(9, jnp.int32)))
+    assert len(traces) == 1
+
+
+def test_structure_may_be_built_from_params_inside_jit():
+    space, edges = saltus.Binary(3), [(0, 1), (1, 2)]
+    target = saltus.Target(
+        lambda w, s: w[0] * s[0] * s[1] + w[1] * s[1] * s[2],
+        space,
+        jnp.ones(2),
+        structure=lambda w: (saltus.Quadratic(0.0, saltus.Sparse(edges, w, size=3)), saltus.Graph.from_edges(edges, 3)),
+    )
+    up = jnp.ones(3, jnp.int32)
+    f = jax.jit(lambda w: saltus.BlockGibbs().init(target.replace(params=w), up).log_prob)(jnp.array([0.5, 2.0]))
+    assert float(f) == 2.5
 
 
 def test_vmap_over_params():
@@ -130,7 +156,7 @@ def test_vmap_over_step_sizes_and_radii(make):
 
 def test_a_stack_of_kernels_is_a_pytree():
     target = rugged(COUNT_SPACE)
-    stack = saltus.NCG(jnp.array([0.1, 1.0, 10.0]), jnp.full(3, 0.5), jnp.ones(3))
+    stack = jax.vmap(saltus.NCG)(jnp.array([0.1, 1.0, 10.0]))
     x = saltus.evaluate(target, jnp.zeros(4, jnp.int32))
     info = jax.vmap(lambda k: k.step(jax.random.key(0), target, x)[1])(stack)
     assert info.acceptance_rate.shape == (3,)

@@ -49,6 +49,47 @@ def test_bad_states_are_never_entered_and_the_rest_moves(name, differences, bad)
         assert seen > 0
 
 
+@pytest.mark.parametrize("space", [SPACE, saltus.Ordinal(4, [0.0, 1.0, 2.0]), saltus.Categorical(4, 3)], ids=str)
+@pytest.mark.parametrize("scan", ["random", "systematic"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
+def test_gibbs_leaves_a_bad_start_and_is_right_afterwards(space, scan, bad):
+    """Started where f is bad, it finds its way out, counts what is a fault, and caches the true f."""
+
+    def log_prob(s):
+        weight = jnp.sum(s.reshape(4, -1)[:, -1])
+        return jnp.where(weight > 2.5, bad, 0.3 * weight)
+
+    target = saltus.Target(log_prob, space)
+    kernel = saltus.Gibbs(scan)
+    x = kernel.init(target, jnp.full(4, space.num_values - 1, jnp.int32))
+    undefined = 0
+    for key in jax.random.split(jax.random.key(0), 60):
+        x, info = jax.jit(lambda key, x: kernel.step(key, target, x))(key, x)
+        undefined += int(info.undefined)
+    assert np.isfinite(x.log_prob)
+    np.testing.assert_allclose(x.log_prob, target.value(x.codes), rtol=1e-6)
+    assert (undefined > 0) == (bad != -np.inf)
+
+
+@pytest.mark.parametrize("space", [saltus.Ordinal(3, [0.0, 1.0, 2.0]), saltus.Categorical(3, 3)], ids=str)
+@pytest.mark.parametrize("name", ["NCG", "AVG", "PAVG-Dense"])
+def test_impossible_states_are_no_fault_with_exact_differences(space, name):
+    def log_prob(s):
+        r = s.reshape(3, -1)[:, -1]
+        return jnp.where((r[1] == r[2]) & (r[0] != r[1]), -jnp.inf, 0.2 * jnp.sum(r))
+
+    target, kernel = saltus.Target(log_prob, space, differences="exact"), KERNELS[name](space)
+
+    def one(x, key):
+        x, info = jax.vmap(lambda k, x: kernel.step(k, target, x))(jax.random.split(key, 64), x)
+        return x, (x.log_prob, info.undefined)
+
+    start = jax.vmap(lambda c: kernel.init(target, c))(jnp.zeros((64, 3), jnp.int32))
+    _, (f, undefined) = jax.jit(lambda x: jax.lax.scan(one, x, jax.random.split(jax.random.key(0), 200)))(start)
+    assert np.isfinite(f).all()
+    assert int(np.asarray(undefined).sum()) == 0
+
+
 @pytest.mark.parametrize("name", ["NCG", "AVG", "PAVG-Dense", "GWG"])
 def test_a_gradient_that_is_nan_is_counted_at_every_step(name):
     """sqrt at 0: f is fine, its slope is not. The chain cannot move and says so."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
 from .. import random
 from .._record import record
@@ -66,12 +67,12 @@ class Kernel:
     def single(self, name: str) -> None:
         """A stack of kernels is for vmap; stepping it as one is a mistake."""
         value: Any = getattr(self, name, None)
-        if value is not None and value.ndim:
+        if np.ndim(value):
             raise KernelError(
                 f"`{name}` is an array: this is a stack of kernels.",
                 expected="one number",
                 found=f"shape {value.shape}",
-                hint="jax.vmap(lambda kernel: ...)(kernels) steps each of them",
+                hint="jax.vmap(lambda eps: saltus.NCG(eps).step(key, target, x))(step_sizes) steps one kernel for each",
             )
 
     def fits(self, target: Target, name: str) -> None:

@@ -25,7 +25,8 @@ class BlockGibbs(Kernel):
        s'_i \sim \mathrm{softmax}_v\big(\phi_i(v) + (Hs + ds + u)_i v - \tfrac{d_i}{2} v^2\big) $$
 
     Always accepted; f and its gradient are never evaluated. Reads φ and H from the target's `saltus.Quadratic` structure.
-    shift: d; None takes the smallest that the form of H allows, which mixes best.
+    shift: d; None takes the smallest that the form of H allows, which mixes best. The log_prob it reports is that of the
+    quadratic, its `constant` included.
     """
 
     shift: jax.Array | None = None
@@ -92,7 +93,7 @@ class BlockGibbs(Kernel):
                 least = np.max(np.asarray(self._least(target)))
             if float(shift) < least * (1 - 1e-5):
                 raise KernelError(
-                    "`shift` is too small: H + diag(shift) is not positive semi-definite.",
+                    "`shift` is smaller than the form of H allows.",
                     expected=f"shift >= {least:.6g}",
                     found=f"{float(shift):.6g}",
                     hint="BlockGibbs() takes the smallest that works",

@@ -53,22 +53,29 @@ class Gibbs(Kernel):
                 lambda y, each: self._update(each[0], target, y, each[1]), x, (random.split(move_key, len(blocks)), blocks)
             )
             undefined = jnp.sum(counts, dtype=jnp.int32)
-        if self.scan == "coloured" or isinstance(target.differences, Differences):
-            y = changed(y, log_prob=target.value(y.codes))  # sums of closed-form changes would drift
+        if self._relative(target):
+            y = changed(y, log_prob=target.value(y.codes))
         always = jnp.ones((), default_float())
         return y, describe(target.space, x, y, jnp.ones((), bool), always, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined)
 
+    def _relative(self, target: Target) -> bool:
+        """f after an update is not among the numbers it was drawn from: several sites moved, or only changes are known."""
+        return self.scan == "coloured" or isinstance(target.differences, Differences)
+
     def _update(self, key: jax.Array, target: Target, x: Point, sites: jax.Array) -> tuple[Point, jax.Array]:
-        moves, undefined = target.exact_moves(x, sites)
-        codes = SiteBlock(x.codes, sites, moves).sample(key)
-        change = moves.each(jnp.take(codes, sites, mode="clip"))
-        return Point(codes, x.log_prob + jnp.sum(change, where=sites < target.space.num_sites)), undefined
+        rows, undefined = target.exact_rows(x, sites)
+        codes = self._block(target, x, sites, rows).sample(key)
+        if self._relative(target):
+            return Point(codes, x.log_prob), undefined
+        return Point(codes, rows[0, codes[sites[0]]]), undefined
+
+    def _block(self, target: Target, x: Point, sites: jax.Array, rows: jax.Array) -> SiteBlock:
+        return SiteBlock(x.codes, sites, target.space.conditionals(jnp.take(x.codes, sites, mode="clip"), rows))
 
     def noise(self, key: jax.Array, target: Target) -> jax.Array:
         """The blocks of sites this step updates, in order: (number of blocks, sites in a block)."""
         if self.scan == "random":
-            uniform = random.uniform(key, ()) * jnp.asarray(target.space.num_sites, default_float())
-            return jnp.minimum(uniform.astype(jnp.int32), target.space.num_sites - 1).reshape(1, 1)
+            return random.categorical(key, jnp.ones(target.space.num_sites, default_float())).reshape(1, 1)
         return self.blocks(target)
 
     def blocks(self, target: Target) -> jax.Array:
@@ -87,7 +94,7 @@ class Gibbs(Kernel):
 
     def propose(self, target: Target, x: Point, noise: jax.Array) -> SiteBlock:
         """The update of one block of sites (`noise`)."""
-        return SiteBlock(x.codes, noise, target.exact_moves(x, noise)[0])
+        return self._block(target, x, noise, target.exact_rows(x, noise)[0])
 
     def log_ratio(self, target: Target, x: Point, y: Point, noise: Any) -> jax.Array:
         """Zero: the draw is from the conditional itself."""

@@ -64,7 +64,7 @@ class Network:
         incidence = self.graph.incidence
         each = jnp.broadcast_to(coupling, (incidence.num_edges,))
         spread = lambda w: w.reshape(w.shape + (1,) * (s.ndim - 1))  # noqa: E731
-        return incidence.sum(lambda edge, other, sign: spread(each[edge]) * s[other])
+        return incidence.sum(lambda edge, other, sign: spread(each[edge]) * s[other], s.shape[1:])
 
     def weights(self, coupling: jax.Array) -> jax.Array:
         return jnp.broadcast_to(coupling, (self.graph.incidence.num_edges,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.stats
 
 from .._record import default_float
+from ..errors import CheckError
 from ..spaces import Space
 from ..target import Target
 from .enumeration import Enumeration, enumerate_states, offers
@@ -36,6 +38,10 @@ def check_kernel(kernel: Any, target_or_space: Target | Space, *, seed: int = 0,
     Returns a Report; raises CheckError with the report where an instrument fails. Works with x64 on or off.
     """
     target = rugged(target_or_space) if isinstance(target_or_space, Space) else target_or_space
+    if not isinstance(target, Target) or isinstance(kernel, type) or not hasattr(kernel, "step"):
+        raise CheckError(
+            "Nothing to check.", expected="a kernel instance and a saltus.Target or space", found=f"{kernel!r} and {target!r}"
+        )
     kernel = kernel if hasattr(kernel, "init") else _Evaluating(kernel)
     key = jax.random.key(seed)
     with jax.enable_x64(True):
@@ -153,7 +159,13 @@ def _running_instruments(
         x, gap = step(k, x)
         ends.append(np.asarray(x.codes) @ weights)
         gaps.append(float(gap))
-    return [_coherence(max(gaps), x.log_prob.dtype), *_stationary_start(p, ends, chains), _transition(K, start, ends[0])]
+    states = np.asarray(enumerate_states(target))
+    return [
+        _coherence(max(gaps), x.log_prob.dtype),
+        *_stationary_start(p, ends, chains),
+        _transition(K, start, ends[0]),
+        _motion(states, p, [start, *ends]),
+    ]
 
 
 def _gap(x: Any, y: Any) -> jax.Array:
@@ -192,6 +204,25 @@ def _transition(K: np.ndarray | None, start: np.ndarray, end: np.ndarray) -> Fin
     total, freedom = np.sum(rows, axis=0)
     p_val = float(scipy.stats.chi2.sf(total, freedom)) if freedom else 1.0
     return p_value("transition", "steps against the matrix", p_val, "`step` does something else than propose and log_ratio say")
+
+
+def _motion(states: np.ndarray, p: np.ndarray, path: list[np.ndarray]) -> Finding:
+    """A chain that stays put, or never enters some value, is invariant too: warn of it."""
+    if all(np.array_equal(path[0], later) for later in path[1:]):
+        return Finding(
+            "motion", "warning", "no chain moved", "a step size that is far too small, or a step that forgets its result"
+        )
+    entered = np.zeros((states.shape[1], states.max() + 1), bool)
+    for before, after in itertools.pairwise(path):
+        for site in range(states.shape[1]):
+            new = states[after, site][states[after, site] != states[before, site]]
+            entered[site, new] = True
+    likely = np.array([[p[states[:, i] == v].sum() for v in range(entered.shape[1])] for i in range(entered.shape[0])]) > 0.01
+    missing = np.argwhere(likely & ~entered)
+    if len(missing):
+        text = f"site {missing[0][0]} never entered its value {missing[0][1]}"
+        return Finding("motion", "warning", text, "part of the support is out of reach, or the step size is far too small")
+    return Finding("motion", "passed", "every site entered every value that has mass")
 
 
 def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:

@@ -37,6 +37,10 @@ def transition_matrix(kernel: Any, target: Target, z: Any = None) -> np.ndarray:
     Kernels with a continuous auxiliary variable (AVG, PAVG, BlockGibbs) have one matrix for each fixed value `z` of it,
     a vector of the size of space.ravel(s); it is reversible with respect to `Enumeration.conditional(z)`.
     """
+    if not isinstance(target, Target):
+        raise CheckError(
+            "Transitions need a target.", expected="saltus.Target", found=repr(target), hint="saltus.testing.rugged(space)"
+        )
     if not (offers(kernel, "propose") and offers(kernel, "log_ratio")):
         raise CheckError(
             f"{kernel!r} has no enumerable transition matrix.",
@@ -85,6 +89,7 @@ class Enumeration:
             lambda codes: (jax.vmap(lambda c: self.kernel.init(self.target, c))(codes), jax.vmap(self.target.value)(codes))
         )(self.codes)
         self._tables = jax.jit(self._all_pairs)
+        self._noises = jax.jit(lambda z: jax.vmap(lambda x: self.kernel.condition(self.target, z, x))(self.points))
 
     @property
     def possible(self) -> np.ndarray:
@@ -113,13 +118,13 @@ class Enumeration:
 
     def noise_at(self, z: Any) -> jax.Array:
         """(N, n) the noise at every state for a fixed auxiliary."""
-        return jax.vmap(lambda x: self.kernel.condition(self.target, z, x))(self.points)
+        return self._noises(jnp.asarray(z))
 
     def noises(self, zs: Any = ()) -> list:
         """All settings of the noise to look at: each block of a finite kernel, the given z, or none."""
         if offers(self.kernel, "compose"):
             return [jnp.broadcast_to(b, (len(self.codes), *b.shape)) for b in self.kernel.blocks(self.target)]
-        return [self.noise_at(jnp.asarray(z)) for z in zs] if self.continuous else [None]
+        return [self.noise_at(z) for z in zs] if self.continuous else [None]
 
     def _all_pairs(self, points: Any, noise: Any) -> dict[str, jax.Array]:
         def pair(x: Any, u: Any, y: Any) -> dict[str, jax.Array]:
