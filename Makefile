@@ -33,12 +33,12 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not full"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full"
 
 test-full: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v 2>&1 | tee tests/full_output.txt; exit $${PIPESTATUS[0]}
-
-test-full: SHELL := /bin/bash
+	@echo "All tests, the slow ones too; the output goes to tests/full_output.txt"
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v > $(VENV)/full.txt 2>&1; status=$$?; \
+	sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > tests/full_output.txt; tail -n 3 tests/full_output.txt; exit $$status
 
 clean:
 	rm -rf .venv .venv-* build dist

@@ -1,6 +1,7 @@
 """The grid every kernel and space inherits: a new kernel is one line in KERNELS, a new space one in SPACES."""
 
 import numpy as np
+import pytest
 
 import saltus
 
@@ -49,3 +50,12 @@ KERNELS = {
     "UniformMH-1": lambda space: saltus.UniformMH(1),
     "UniformMH-2": lambda space: saltus.UniformMH(2),
 }
+
+
+def mostly(choices, *names):
+    """Parameters of which `make test` runs those named, and `make test-full` all."""
+    choices = choices if isinstance(choices, dict) else {name: name for name in choices}
+    return [pytest.param(value, id=name, marks=() if name in names else pytest.mark.full) for name, value in choices.items()]
+
+
+THREE_SPACES = mostly(SPACES, "binary", "ordinal", "one-hot")

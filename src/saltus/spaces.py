@@ -187,6 +187,13 @@ class Space:
             c = jnp.reshape(c, self.shape)
         return jnp.broadcast_to(c, self.shape)
 
+    def displacement(self, a: jax.Array, b: jax.Array) -> jax.Array:
+        """(n,) s_b - s_a, ravelled; on even grids from the codes, so that an offset of the grid costs no digits."""
+        if self._evenly:
+            dtype = default_float()
+            return self._spacing(dtype) * (b - a).astype(dtype)
+        return self.ravel(self.embed(b) - self.embed(a))
+
     # ---- tables ------------------------------------------------------------------------------------------------
 
     @functools.cached_property
@@ -261,7 +268,11 @@ class Space:
 
     def conditionals(self, codes: jax.Array, table: jax.Array) -> Moves:
         """Moves whose softmax is that of each row of a (d, k) table; unlike `moves`, fine where the current value has -inf."""
-        return self.moves(codes, table) if self.num_values == 2 else Tables(codes, table)
+        if self.num_values > 2:
+            return Tables(codes, table)
+        flips = self.moves(codes, table)
+        nowhere = jnp.all(table == -jnp.inf, axis=1)  # both values impossible: either is as good
+        return Flips(codes, jnp.where(nowhere, 0, flips.scores))
 
     def within(self, codes: jax.Array, radius: jax.Array) -> Moves:
         """Scores 0 within `radius` hops and -inf beyond."""

@@ -7,17 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grid import SPACES
 
 import saltus
 from saltus.testing import rugged
-
-SPACES = {
-    "binary": saltus.Binary(4),
-    "spin": saltus.Spin(4),
-    "ordinal": saltus.Ordinal(3, [-1.0, -0.5, 0.3, 0.4, 1.1, 2.0]),
-    "one-hot": saltus.Categorical(3, 4),
-    "clock": saltus.Clock(3, 5),
-}
 
 
 def table_of(target, codes):

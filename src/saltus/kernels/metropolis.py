@@ -40,5 +40,5 @@ def describe(
     space: Space, x: Point, kept: Point, accepted: jax.Array, rate: jax.Array, changed_sites: jax.Array, undefined: jax.Array
 ) -> Info:
     """Info of a step from x to `kept`."""
-    jump = jnp.sum(jnp.abs(space.embed(kept.codes) - space.embed(x.codes)))
+    jump = jnp.sum(jnp.abs(space.displacement(x.codes, kept.codes)))
     return Info(accepted, rate, jnp.any(kept.codes != x.codes), jump, changed_sites, undefined)

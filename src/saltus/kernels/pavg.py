@@ -46,8 +46,7 @@ class PAVG(Kernel):
         return Factorised(target.moves(x) + self._auxiliary(target, x, noise))
 
     def log_ratio(self, target: Target, x: Point, y: Point, noise: jax.Array) -> jax.Array:
-        space = target.space
-        delta = space.ravel(space.embed(y.codes) - space.embed(x.codes))
+        delta = target.space.displacement(x.codes, y.codes)
         bend = self.scale * self.preconditioner.matvec(delta)
         # Centred at s like the forward move; centring it at s' is a bug that only the fixed-z test sees.
         reverse = Factorised(target.moves(y).recentre(x.codes) + self._auxiliary(target, x, noise - bend))
