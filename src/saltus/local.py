@@ -32,6 +32,11 @@ class LocalModel:
 
     exact = False
 
+    @property
+    def closed_form(self) -> bool:
+        """`rows` are exact without evaluating f."""
+        return False
+
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
         """(f, local) at one state."""
         raise NotImplementedError
@@ -93,6 +98,10 @@ class Differences(LocalModel):
 
     fn: Callable = static()
     exact: bool = static(default=False)
+
+    @property
+    def closed_form(self) -> bool:
+        return self.exact
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
         return target.value(codes), self._table(target, codes)

@@ -19,7 +19,7 @@ def table_of(target, codes):
     moves = target.moves(x)
     one = lambda i, v: moves.at(x.codes.at[i].set(v))  # noqa: E731
     sites, values = jnp.arange(space.num_sites, dtype=jnp.int32), jnp.arange(space.num_values, dtype=jnp.int32)
-    return np.asarray(jax.vmap(lambda i: jax.vmap(lambda v: one(i, v))(values))(sites))
+    return np.asarray(jax.jit(jax.vmap(lambda i: jax.vmap(lambda v: one(i, v))(values)))(sites))
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)

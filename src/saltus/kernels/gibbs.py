@@ -12,7 +12,6 @@ import numpy as np
 from .. import random
 from .._record import changed, default_float, record, static
 from ..errors import KernelError
-from ..local import Differences
 from ..proposals import SiteBlock
 from ..structure import Graph
 from ..target import Point, Target
@@ -53,21 +52,18 @@ class Gibbs(Kernel):
                 lambda y, each: self._update(each[0], target, y, each[1]), x, (random.split(move_key, len(blocks)), blocks)
             )
             undefined = jnp.sum(counts, dtype=jnp.int32)
-        if self._relative(target):
-            y = changed(y, log_prob=target.value(y.codes))
+        if target.differences.closed_form:
+            y = changed(y, log_prob=target.value(y.codes))  # closed forms know changes only, and need no f in between
         always = jnp.ones((), default_float())
         return y, describe(target.space, x, y, jnp.ones((), bool), always, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined)
-
-    def _relative(self, target: Target) -> bool:
-        """f after an update is not among the numbers it was drawn from: several sites moved, or only changes are known."""
-        return self.scan == "coloured" or isinstance(target.differences, Differences)
 
     def _update(self, key: jax.Array, target: Target, x: Point, sites: jax.Array) -> tuple[Point, jax.Array]:
         rows, undefined = target.exact_rows(x, sites)
         codes = self._block(target, x, sites, rows).sample(key)
-        if self._relative(target):
+        if target.differences.closed_form:
             return Point(codes, x.log_prob), undefined
-        return Point(codes, rows[0, codes[sites[0]]]), undefined
+        one_site = sites.shape[0] == 1  # then f is among the numbers it was drawn from
+        return Point(codes, rows[0, codes[sites[0]]] if one_site else target.value(codes)), undefined
 
     def _block(self, target: Target, x: Point, sites: jax.Array, rows: jax.Array) -> SiteBlock:
         return SiteBlock(x.codes, sites, target.space.conditionals(jnp.take(x.codes, sites, mode="clip"), rows))
