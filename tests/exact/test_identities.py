@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
-from grid import SPACES, THREE_SPACES, indefinite, low_rank, sparse
+from grid import SPACES, THREE_SPACES, indefinite, low_rank, mostly, sparse
 
 import saltus
 from saltus.moves import Flips, Tables
@@ -53,7 +53,7 @@ def roots(sigma_eps):
 
 
 @pytest.mark.parametrize("space", [SPACES["binary"], SPACES["ordinal"]], ids=str)
-@pytest.mark.parametrize("kind", ["zero", "positive", "indefinite", "singular"])
+@pytest.mark.parametrize("kind", mostly(["zero", "positive", "indefinite", "singular"], "indefinite", "singular"))
 @pytest.mark.parametrize("eps", [1e-3, 0.2, 1000.0])
 def test_simplified_ratio_is_the_printed_one(space, kind, eps):
     A = indefinite(space)
@@ -196,7 +196,7 @@ def test_flips_are_tables_of_two_values():
 
 
 @pytest.mark.parametrize("space", THREE_SPACES)
-@pytest.mark.parametrize("kind", ["NCG", "AVG", "PAVG"])
+@pytest.mark.parametrize("kind", mostly(["NCG", "AVG", "PAVG"], "NCG", "AVG"))
 def test_a_tiny_step_never_moves_and_a_huge_one_forgets_the_distance(space, kind):
     target = rugged(space)
     make = {"NCG": saltus.NCG, "AVG": saltus.AVG, "PAVG": lambda eps: saltus.PAVG(eps, 0 * indefinite(space))}[kind]
