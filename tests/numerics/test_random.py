@@ -338,3 +338,15 @@ def test_categorical_works_in_float64_and_with_any_key(key):
     with jax.enable_x64(True):
         w = weights_of(200).astype(np.float64)
         assert p_value(draw_counts(key, w, rounds=4), w) > P_VALUE
+
+
+def test_categorical_resolves_rare_entries_as_unit_does():
+    """`uniform` is 0 once in 2^23 draws and would pick an entry of any weight, however small."""
+    weights = jnp.array([1e-20, 1.0, 1.0], jnp.float32)
+    assert random._inverse_cdf(jnp.float32(0), weights) == 0  # what a uniform of 0 would do
+    assert random._inverse_cdf(jnp.float32(2.0**-32), weights) == 1  # the smallest `unit`
+    fine, coarse = random.unit(KEY, (1000,), jnp.float32), random.uniform(KEY, (1000,), jnp.float32)
+    between = jnp.minimum(fine, coarse) + jnp.abs(fine - coarse) / 2  # the same leading bits: thresholds that tell them apart
+    rows = jnp.stack([between, 1 - between], axis=1)
+    np.testing.assert_array_equal(random.categorical(KEY, rows), random._inverse_cdf(fine, rows))
+    assert (random.categorical(KEY, rows) != random._inverse_cdf(coarse, rows)).any()
