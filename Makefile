@@ -33,7 +33,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full"
+	SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full"
 
 test-full: lint
 	@echo "All tests, the slow ones too; the output goes to tests/full_output.txt"

@@ -1,4 +1,5 @@
 import contextlib
+import os
 
 import jax
 import pytest
@@ -17,3 +18,12 @@ def strict_promotion(request):
     certified = {"exact", "numerics"} & set(request.path.parts)
     with jax.numpy_dtype_promotion("strict") if certified else contextlib.nullcontext():
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_compilation(request):
+    """`make test` compiles the enumerations of tests/exact without optimising; `make test-full` runs them as users do."""
+    quick = "exact" in request.path.parts and os.environ.get("SALTUS_QUICK_COMPILATION") == "1"
+    jax.config.update("jax_disable_most_optimizations", quick)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)

@@ -8,7 +8,7 @@ from typing import Any as _Any
 import jax as _jax
 
 from . import random
-from .errors import CheckError, KernelError, SaltusError, SpaceError, TargetError
+from .errors import CheckError, KernelError, RunError, SaltusError, SpaceError, StorageError, TargetError
 from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Kernel, UniformMH
 from .local import Differences
 from .preconditioners import Dense, Diagonal, LowRank, Sparse
@@ -17,15 +17,30 @@ from .structure import Graph, Quadratic
 from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
-    from . import targets, testing
+    from . import diagnostics, targets, testing
+    from .diagnostics.summary import summary
+    from .run import kernel_of, resume, sample
+    from .run import open_run as open
 
 __version__ = "0.1.0"
 
 
+_LATER = {
+    "kernel_of": (".run", "kernel_of"),
+    "open": (".run", "open_run"),
+    "resume": (".run", "resume"),
+    "sample": (".run", "sample"),
+    "summary": (".diagnostics.summary", "summary"),
+}
+
+
 def __getattr__(name: str) -> _Any:
     """Import what a first `import saltus` should not wait for when it is first used."""
-    if name in ("targets", "testing"):
+    if name in ("diagnostics", "targets", "testing"):
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _LATER:
+        module, attribute = _LATER[name]
+        return getattr(_importlib.import_module(module, __name__), attribute)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -58,16 +73,24 @@ __all__ = [
     "Ordinal",
     "Point",
     "Quadratic",
+    "RunError",
     "SaltusError",
     "Space",
     "SpaceError",
     "Sparse",
     "Spin",
+    "StorageError",
     "Target",
     "TargetError",
     "UniformMH",
+    "diagnostics",
     "evaluate",
+    "kernel_of",
+    "open",
     "random",
+    "resume",
+    "sample",
+    "summary",
     "targets",
     "testing",
 ]

@@ -32,5 +32,13 @@ class KernelError(SaltusError):
     """A kernel's settings are impossible, or do not fit the target."""
 
 
+class RunError(SaltusError):
+    """An argument of `sample` or `resume` cannot be used, or the run cannot go on."""
+
+
+class StorageError(SaltusError):
+    """A file or folder cannot be read or written, is not what it should be, or belongs to another run."""
+
+
 class CheckError(SaltusError):
     """A kernel or a space failed certification; the message is the report."""

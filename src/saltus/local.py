@@ -21,6 +21,7 @@ from .errors import TargetError
 from .moves import Moves
 
 if TYPE_CHECKING:
+    from .spaces import Space
     from .target import Target
 
 _CHUNK = 2**18  # most numbers held at once, per chain, by states that are evaluated together
@@ -49,6 +50,10 @@ class LocalModel:
         """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
         return brute_force(target, codes, f, sites)
 
+    def evaluations(self, space: Space) -> int:
+        """Evaluations of f, with or without its gradient, for one state's local model."""
+        return 1
+
 
 @record
 class Gradient(LocalModel):
@@ -76,6 +81,9 @@ class HessianDiag(LocalModel):
         g, h = local
         return target.space.linear(codes, g) + target.space.quadratic(codes, h / 2)
 
+    def evaluations(self, space: Space) -> int:
+        return 1 + space.size
+
 
 @record
 class ExactDifferences(LocalModel):
@@ -87,6 +95,9 @@ class ExactDifferences(LocalModel):
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
         return target.space.moves(codes, local)
+
+    def evaluations(self, space: Space) -> int:
+        return 1 + space.num_sites * (space.num_values - 1)
 
 
 @record

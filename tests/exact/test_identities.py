@@ -88,7 +88,7 @@ def chains(space, num=64):
     return jax.vmap(space.random)(jax.random.split(jax.random.key(5), num))
 
 
-@pytest.mark.parametrize("space", THREE_SPACES)
+@pytest.mark.parametrize("space", mostly(SPACES, "ordinal"))
 def test_pavg_without_a_preconditioner_is_avg(space):
     target, codes = rugged(space), chains(space)
     expected, rates = run(saltus.AVG(0.6), target, codes)
@@ -104,7 +104,7 @@ def off_site(H, space):
     return np.where(np.kron(np.eye(space.num_sites), np.ones((m, m))) > 0, 0, H)
 
 
-@pytest.mark.parametrize("space", THREE_SPACES)
+@pytest.mark.parametrize("space", mostly(SPACES, "binary", "one-hot"))
 def test_pavg_accepts_every_move_of_a_quadratic_target(space):
     target = quadratic(space)
     H = np.asarray(target.params["H"])

@@ -45,6 +45,10 @@ class Kernel:
         """log of p(y) q(x | y, noise) / p(x) q(y | x, noise), seen as one expression."""
         raise NotImplementedError
 
+    def evaluations(self, target: Target) -> int:
+        """Evaluations of f, with or without its gradient, that one step of one chain makes."""
+        return target.differences.evaluations(target.space)
+
     def check(self, target: Target, codes: Any) -> jax.Array:
         """The codes, once they and this kernel's settings are seen to fit the target."""
         if not isinstance(target, Target):

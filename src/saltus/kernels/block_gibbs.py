@@ -78,6 +78,9 @@ class BlockGibbs(Kernel):
         chosen = quadratic.potentials[jnp.arange(len(codes)), codes]
         return jnp.sum(chosen) + jnp.sum(w * s_new) - jnp.sum(self._shift(target) * s_new**2) / 2
 
+    def evaluations(self, target: Target) -> int:
+        return 0
+
     def check_settings(self, target: Target) -> None:
         self.single("shift")
         if target.find(SiteQuadratic) is None:

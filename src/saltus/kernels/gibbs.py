@@ -101,6 +101,13 @@ class Gibbs(Kernel):
         inside = jnp.zeros(codes.shape, bool).at[noise].set(True, mode="drop")
         return jnp.where(jnp.all(inside | (codes == x.codes)), target.value(codes), -jnp.inf)
 
+    def evaluations(self, target: Target) -> int:
+        sites = 1 if self.scan == "random" else target.space.num_sites
+        blocks = sites if self.scan != "coloured" else self.blocks(target).shape[0]
+        if target.differences.closed_form:
+            return 1
+        return sites * (target.space.num_values - 1) + (blocks if blocks < sites else 0)
+
     def check_settings(self, target: Target) -> None:
         if self.scan == "coloured" and target.find(Graph) is None:
             raise KernelError(

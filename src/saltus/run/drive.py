@@ -1,0 +1,290 @@
+"""The plain Python between compiled chunks: pace, progress, blocks, checkpoints, interrupts, time limits. It never adapts."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import RunError
+from ..kernels import Kernel
+from ..target import Target
+from .checkpoint import Checkpoint, pack, unpack
+from .kept import Kept
+from .loop import DRAWS, WARMUP, Carry, advance, agree, fetch, per_chain, seed_words, spread_carry
+from .progress import EnergyTrace, Silent, Status
+from .recording import Recording
+from .settings import Settings
+from .sinks import Block
+
+_CHUNK_SECONDS = 0.25
+_NAMES = {WARMUP: "warm-up", DRAWS: "sampling"}
+
+
+@dataclass
+class Times:
+    """Seconds of wall-clock, over all sessions of a run."""
+
+    compile: float = 0.0
+    warmup: float = 0.0
+    sampling: float = 0.0
+
+
+@dataclass
+class Run:
+    """A run between two chunks."""
+
+    settings: Settings
+    recording: Recording
+    kernel: Kernel
+    target: Target
+    mesh: Any
+    chains: Any  # (chains,) their numbers, laid out over the devices
+    rows: int  # of a block
+    carry: Carry
+    kept: Kept
+    checkpoint: Checkpoint | None = None
+    phase: int = WARMUP
+    done: int = 0  # steps of this phase
+    times: Times = field(default_factory=Times)
+
+    @property
+    def thin(self) -> int:
+        return self.settings.thin if self.phase == DRAWS else 1
+
+    @property
+    def total(self) -> int:
+        return self.settings.num_draws * self.settings.thin if self.phase == DRAWS else self.settings.num_warmup
+
+    @property
+    def num_rows(self) -> int:
+        """Draws of this phase so far."""
+        return self.done // self.thin
+
+    @property
+    def block_start(self) -> int:
+        """The first row of the block that the next step belongs to."""
+        return self.num_rows // self.rows * self.rows
+
+    @property
+    def finished(self) -> bool:
+        return self.phase == DRAWS and self.done == self.total
+
+    def advance(self, steps: int) -> None:
+        """That many steps, within this block and phase; then hand over the block if it is full."""
+        start = self.block_start
+        clock = {"words": seed_words(self.settings.seed), "phase": np.int32(self.phase), "thin": np.int32(self.thin)}
+        clock |= {"first": np.int32(self.done), "stop": np.int32(self.done + steps), "start": np.int32(start)}
+        self.carry = advance(self.mesh, self.recording, self.kernel, self.target, self.chains, self.carry, clock)
+        jax.block_until_ready(self.carry)
+        self.done += steps
+        if self.num_rows - start == self.rows:
+            self.hand_over(start, self.rows)
+
+    def steps_left_in_block(self) -> int:
+        return min(self.total, (self.block_start + self.rows) * self.thin) - self.done
+
+    def rows_since(self, row: int, names: tuple[str, ...]) -> Block:
+        """Rows of the block now on the devices, from `row` of this phase to the newest."""
+        start = max(self.num_rows - 1, 0) // self.rows * self.rows
+        host = fetch({name: self.carry.block[name] for name in names})
+        kept = slice(max(row - start, 0), self.num_rows - start)
+        return {name: rows[kept, : self.settings.num_chains] for name, rows in host.items()}
+
+    def hand_over(self, start: int, num_rows: int, unfinished: bool = False) -> None:
+        """Rows start..start + num_rows go where this phase is kept."""
+        if num_rows and self.kept.wants(self.phase):
+            block = fetch(self.carry.block)
+            block = {name: np.array(rows[:num_rows, : self.settings.num_chains]) for name, rows in block.items()}
+            self.kept.write(self.phase, start, block, unfinished)
+
+    def next_phase(self) -> None:
+        """From warm-up to draws, once its last rows are handed over."""
+        if self.phase == WARMUP and self.done == self.total:
+            self.hand_over(self.block_start, self.num_rows - self.block_start)
+            self.phase, self.done = DRAWS, 0
+
+    def end(self) -> None:
+        """The rows of the block that was being filled; the state keeps them too."""
+        self.hand_over(self.block_start, self.num_rows - self.block_start, unfinished=True)
+
+    def rows_written(self) -> dict[int, int]:
+        """By phase: rows that have left the state."""
+        return {self.phase: self.block_start} | ({WARMUP: self.settings.num_warmup} if self.phase == DRAWS else {})
+
+    def save(self) -> None:
+        """Write the state; blocks it counts on are written already."""
+        if not self.checkpoint:
+            return
+        filled = self.num_rows - self.block_start
+        cropped = per_chain(
+            fetch(self.carry),
+            lambda x, axis: x[: self.settings.num_chains] if axis == 0 else x[:filled, : self.settings.num_chains],
+        )
+        if jax.process_index() == 0:
+            header = {"phase": self.phase, "done": self.done, "times": vars(self.times)}
+            sums = {f"sum.{name}": value for name, value in (self.kept.statistics.sums if self.kept.statistics else {}).items()}
+            self.checkpoint.write_state(header, {**pack(cropped, "carry"), **sums})
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a state that `save` wrote."""
+        self.phase, self.done, self.times = header["phase"], header["done"], Times(**header["times"])
+        filled, chains = self.num_rows - self.block_start, self.settings.num_chains
+        padded = self.carry.rate.shape[0]
+        like = per_chain(
+            self.carry,
+            lambda x, axis: jax.ShapeDtypeStruct((chains, *x.shape[1:]) if axis == 0 else (filled, chains, *x.shape[2:]), x.dtype),
+        )
+        assert self.checkpoint
+        host = unpack(like, arrays, "carry", self.checkpoint.folder / "state.npz")
+        host = per_chain(host, lambda x, axis: _grown(x if axis == 0 else _with_rows(x, self.rows), padded, axis))
+        self.carry = spread_carry(self.mesh, host)
+        self.kept.go_back(self.rows_written(), {n.removeprefix("sum."): a for n, a in arrays.items() if n.startswith("sum.")})
+
+
+def _grown(x: np.ndarray, num_chains: int, axis: int) -> np.ndarray:
+    """Repeat the last chain where devices outnumber chains; such copies are never kept."""
+    last = np.take(x, [-1], axis)
+    return np.concatenate([x, np.repeat(last, num_chains - x.shape[axis], axis)], axis)
+
+
+def _with_rows(x: np.ndarray, rows: int) -> np.ndarray:
+    return np.concatenate([x, np.zeros((rows - len(x), *x.shape[1:]), x.dtype)])
+
+
+def drive(run: Run, progress: Silent, time_limit: float | None, checkpoint_every: float) -> str:
+    """Go on until the run is finished, interrupted or out of time; returns "" or why it is incomplete."""
+    deadline = time.monotonic() + time_limit if time_limit else np.inf
+    saved, steps, report = time.monotonic(), 1, Report(progress)
+    with interruptible() as presses:
+        progress.say(f"compiling {run.kernel!r} for {run.settings.num_chains} chains on {run.target.space}")
+        run.times.compile += _timed(run, 0)  # no step: one executable serves any number of them
+        run.next_phase()
+        while not run.finished:
+            now = time.monotonic()
+            reason = "interrupted" if presses else "time limit" if now >= deadline else ""
+            steps, stop, save = _agree(steps, reason, now - saved > checkpoint_every)
+            if stop or save:
+                run.save()
+                saved = now
+            if stop:
+                return stop
+            seconds = _timed(run, chunk := min(steps, run.steps_left_in_block()))
+            report.after(run, chunk, seconds)
+            run.next_phase()
+            steps = _paced(chunk, seconds, deadline - time.monotonic())
+        run.save()
+    return ""
+
+
+def _timed(run: Run, steps: int) -> float:
+    """Advance; the seconds it took, charged to the phase it was in."""
+    began, phase = time.perf_counter(), run.phase
+    run.advance(steps)
+    seconds = time.perf_counter() - began
+    if steps and phase == DRAWS:
+        run.times.sampling += seconds
+    elif steps:
+        run.times.warmup += seconds
+    return seconds
+
+
+def _paced(steps: int, seconds: float, seconds_left: float) -> int:
+    """Steps of the next chunk: about a quarter of a second, grown gently from the first, never far beyond the deadline."""
+    per_step = max(seconds, 1e-6) / steps
+    return (
+        max(int(min(_CHUNK_SECONDS, max(seconds_left, 0)) / per_step), 1)
+        if steps > 1
+        else min(8 * steps, max(int(1 / per_step), 1))
+    )
+
+
+_REASONS = ("", "interrupted", "time limit")
+
+
+def _agree(steps: int, reason: str, save: bool) -> tuple[int, str, bool]:
+    """What process 0 decides, everywhere: chains on all hosts take the same chunks."""
+    told = agree(np.array([steps, _REASONS.index(reason), save]))
+    return int(told[0]), _REASONS[int(told[1])], bool(told[2])
+
+
+class Report:
+    """Turns chunks into Status for the progress display."""
+
+    def __init__(self, progress: Silent):
+        self.progress, self.trace = progress, EnergyTrace()
+        self.phase = self.row = -1
+        self.per_step = 0.0
+        self.acceptance = self.jump = float("nan")
+
+    def after(self, run: Run, steps: int, seconds: float) -> None:
+        if type(self.progress) is Silent and jax.process_count() == 1:
+            return
+        if self.phase != run.phase:
+            self.phase, self.row, self.trace = run.phase, (run.done - steps) // run.thin, EnergyTrace()
+        weight = 1.0 if not self.per_step or steps < 16 else 0.5
+        self.per_step += weight * (seconds / steps - self.per_step)
+        if run.num_rows > self.row:
+            rows = run.rows_since(self.row, ("lp", "acceptance_rate", "jump"))
+            self.row = run.num_rows
+            self.trace.extend(rows["lp"])
+            self.acceptance, self.jump = float(rows["acceptance_rate"].mean()), float(rows["jump"].mean())
+        self.progress.show(self._status(run))
+
+    def _status(self, run: Run) -> Status:
+        still = run.total - run.done
+        if run.phase == WARMUP:
+            still += run.settings.num_draws * run.settings.thin
+        return Status(
+            doing=_NAMES[run.phase],
+            done=run.done,
+            total=run.total,
+            thin=run.thin,
+            num_chains=run.settings.num_chains,
+            steps_per_second=1 / self.per_step,
+            acceptance=self.acceptance,
+            jump=self.jump,
+            ess=self.trace.ess(run.settings.num_chains, now=run.done == run.total),
+            seconds_left=still * self.per_step,
+        )
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[list]:
+    """Ctrl-C is noted and acted on between chunks; a second one stops at once. The list has an entry per press."""
+    presses: list = []
+    if threading.current_thread() is not threading.main_thread():
+        yield presses
+        return
+
+    def note(number: int, frame: Any) -> None:
+        if presses:
+            raise KeyboardInterrupt
+        presses.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield presses
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def need_draws(run: Run, reason: str, time_limit: float | None) -> None:
+    """RunError where the time limit left no draw at all."""
+    if reason != "time limit" or (run.phase == DRAWS and run.num_rows):
+        return
+    where = "warm-up" if run.phase == WARMUP else "sampling"
+    kept = "the checkpoint has what was done: call again to go on" if run.checkpoint else "nothing was kept"
+    raise RunError(
+        "`time_limit` is too short for a single draw.",
+        expected=f"more than {time_limit:g} s",
+        found=f"{run.times.compile:.1f} s went to compiling, then {where} reached step {run.done} of {run.total}",
+        hint=f"allow more time or less warm-up; {kept}",
+    )

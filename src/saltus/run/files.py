@@ -1,0 +1,90 @@
+"""One file format: an npz with a JSON header, written aside and renamed, read without pickle, checked by its CRCs."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+
+FORMAT = 1  # of everything a run writes; a reader refuses what is newer
+
+
+def write_npz(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write all or nothing: a reader sees the old file or the new one, also after a kill."""
+    aside = path.with_name(path.name + ".aside")
+    text = json.dumps({"format": FORMAT, **header})
+    try:
+        with open(aside, "wb") as file:
+            np.savez(file, **{"header": np.frombuffer(text.encode(), np.uint8), **arrays})  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as cause:
+        aside.unlink(missing_ok=True)
+        raise cannot_write(path, cause) from cause
+
+
+def read_npz(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """(header, arrays) of a file written by `write_npz` for this `kind`; StorageError names the file otherwise."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(bytes(arrays.pop("header")))
+        found_format, found_kind = header["format"], header["kind"]
+    except FileNotFoundError:
+        raise damaged(path, "no such file", "it was deleted or never written") from None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as cause:
+        raise damaged(path, f"{type(cause).__name__}: {cause}", "the file was truncated, corrupted, or is not ours") from cause
+    if found_kind != kind:
+        raise damaged(path, f"a file that holds {found_kind!r}", "files were renamed or mixed up")
+    if found_format > FORMAT:
+        raise errors.StorageError(
+            f"{path} was written by a newer saltus.",
+            expected=f"format {FORMAT} or older",
+            found=f"format {found_format}",
+            hint="upgrade saltus; the file was left as it is",
+        )
+    return header, arrays
+
+
+def damaged(path: Path, found: str, cause: str) -> errors.StorageError:
+    return errors.StorageError(
+        f"{path} cannot be read.",
+        expected="a file written by saltus.sample(..., checkpoint=...)",
+        found=found,
+        hint=f"{cause}; it was left as it is. To start afresh pass overwrite=True or another path",
+    )
+
+
+def cannot_write(path: Path, cause: OSError, hint: str = "") -> errors.StorageError:
+    return errors.StorageError(
+        f"{path} cannot be written.",
+        expected="a place with room that this user may write to",
+        found=f"{type(cause).__name__}: {cause.strerror or cause}",
+        hint=hint or "what was written before is untouched",
+    )
+
+
+def check_writable(path: Path, what: str) -> None:
+    """StorageError now rather than after an hour: the folder that is to hold `path` exists and can be written."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise errors.StorageError(
+            f"`{what}` cannot be written there.",
+            expected=f"an existing folder {folder}",
+            found="no such folder",
+            hint="create it first",
+        )
+    probe = folder / f".saltus-{os.getpid()}"
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as cause:
+        raise cannot_write(path, cause, "nothing has been computed yet: choose another folder") from cause

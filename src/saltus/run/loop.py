@@ -1,0 +1,158 @@
+r"""The compiled part of a run: some number of steps of every chain, one executable for warm-up and draws.
+
+The key of a step is folded from (seed, phase, chain, t), where t counts transitions from the start of the phase, so
+neither the length of a chunk nor the number of chains nor a kill changes what a chain draws. Chains are spread over the
+devices of a mesh; they never communicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from .. import random
+from .._record import default_float, record
+from ..kernels import Info, Kernel
+from ..spaces import Space
+from ..target import Point, Target
+from .recording import Recording
+
+START, WARMUP, DRAWS = 0, 1, 2  # the phases: choosing the first states, burn-in, what is kept
+
+_CHAINS, _ALL = PartitionSpec("chains"), PartitionSpec()
+
+
+@record
+class Carry:
+    """All that a run carries on its devices from one chunk to the next."""
+
+    points: Point  # (chains, ...)
+    rate: jax.Array  # (chains,) acceptance rates and jumps, summed since the last draw
+    jump: jax.Array
+    undefined: jax.Array  # (chains,) counted since the start
+    block: dict[str, jax.Array]  # (rows, chains, ...) the draws of the block being filled
+
+
+_CARRY = Carry(_CHAINS, _CHAINS, _CHAINS, _CHAINS, PartitionSpec(None, "chains"))  # type: ignore[arg-type]
+
+
+def chain_mesh() -> Mesh:
+    """All devices of all processes, in one row of chains."""
+    return Mesh(np.array(jax.devices()), ("chains",))
+
+
+def spread(mesh: Mesh, per_chain: Any) -> Any:
+    """Host arrays (chains, ...) laid out over the devices."""
+    return jax.device_put(per_chain, NamedSharding(mesh, _CHAINS))
+
+
+def per_chain(carry: Carry, change: Callable[[Any, int], Any]) -> Carry:
+    """`change(array, axis of the chains)` for every array of a carry."""
+    first = jax.tree.map(lambda x: change(x, 0), (carry.points, carry.rate, carry.jump, carry.undefined))
+    points, rate, jump, undefined = first
+    return Carry(points, rate, jump, undefined, {name: change(x, 1) for name, x in carry.block.items()})
+
+
+def spread_carry(mesh: Mesh, carry: Carry) -> Carry:
+    """A carry of host arrays, as read from a checkpoint, laid out over the devices."""
+    specs = {0: NamedSharding(mesh, _CHAINS), 1: NamedSharding(mesh, PartitionSpec(None, "chains"))}
+    return per_chain(carry, lambda x, axis: jax.device_put(x, specs[axis]))
+
+
+def everywhere(mesh: Mesh, tree: Any) -> Any:
+    """The same values on every device."""
+    return jax.device_put(tree, NamedSharding(mesh, _ALL))
+
+
+def seed_words(seed: int) -> np.ndarray:
+    """The threefry key of a seed, as `jax.random.key(seed)` has it; whole 64 bits."""
+    return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
+
+
+def _chain_key(words: jax.Array, phase: Any, chain: jax.Array) -> jax.Array:
+    key = jax.random.wrap_key_data(words, impl="threefry2x32")
+    return random.fold_in(random.fold_in(key, phase), chain)
+
+
+@partial(jax.jit, static_argnums=0)
+def random_codes(space: Space, words: jax.Array, chains: jax.Array, attempt: jax.Array) -> jax.Array:
+    """(chains, d) codes drawn uniformly; another attempt is another draw."""
+    return jax.vmap(lambda c: space.random(random.fold_in(_chain_key(words, START, c), attempt)))(chains)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def begin(mesh: Mesh, recording: Recording, rows: int, kernel: Kernel, target: Target, codes: jax.Array) -> Carry:
+    """The carry at these codes, with an empty block."""
+
+    def begin_here(kernel: Kernel, target: Target, codes: jax.Array) -> Carry:
+        points = jax.vmap(lambda c: kernel.init(target, c))(codes)
+        zero = jnp.zeros(codes.shape[0], default_float())
+        shapes = jax.eval_shape(lambda: recording.row(target, points, zero, zero, _no_info(codes.shape[0])))
+        block = {name: jnp.zeros((rows, *row.shape), row.dtype) for name, row in shapes.items()}
+        return Carry(points, zero, zero, jnp.zeros(codes.shape[0], jnp.int32), block)
+
+    specs: Any = (_ALL, _ALL, _CHAINS)
+    return jax.shard_map(begin_here, mesh=mesh, in_specs=specs, out_specs=_CARRY, check_vma=False)(kernel, target, codes)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def advance(
+    mesh: Mesh, recording: Recording, kernel: Kernel, target: Target, chains: jax.Array, carry: Carry, clock: dict[str, Any]
+) -> Carry:
+    """Steps `first` <= t < `stop` of a phase; draw t // thin goes to row t // thin - `start` of the block.
+
+    clock: words (the seed), phase, first, stop, thin, start: all dynamic, so that one executable serves a whole run.
+    """
+
+    def advance_here(kernel: Kernel, target: Target, chains: jax.Array, carry: Carry, clock: dict[str, Any]) -> Carry:
+        keys = jax.vmap(lambda c: _chain_key(clock["words"], clock["phase"], c))(chains)
+        thin = clock["thin"]
+
+        def step(t: jax.Array, carry: Carry) -> Carry:
+            points, info = jax.vmap(lambda k, x: kernel.step(random.fold_in(k, t), target, x))(keys, carry.points)
+            fresh = t % thin == 0
+            rate = jnp.where(fresh, 0, carry.rate) + info.acceptance_rate
+            jump = jnp.where(fresh, 0, carry.jump) + info.jump
+            is_draw = t % thin == thin - 1
+            share = 1 / thin.astype(rate.dtype)
+            row = recording.row_if(is_draw, target, points, rate * share, jump * share, info)
+            at = t // thin - clock["start"]
+            block = {name: jax.lax.dynamic_update_index_in_dim(carry.block[name], row[name], at, 0) for name in row}
+            return Carry(points, rate, jump, carry.undefined + info.undefined, block)
+
+        return jax.lax.fori_loop(clock["first"], clock["stop"], step, carry)
+
+    specs: Any = (_ALL, _ALL, _CHAINS, _CARRY, _ALL)
+    run = jax.shard_map(advance_here, mesh=mesh, in_specs=specs, out_specs=_CARRY, check_vma=False)
+    return run(kernel, target, chains, carry, clock)
+
+
+def _no_info(num_chains: int) -> Info:
+    none = jnp.zeros(num_chains, bool)
+    zero = jnp.zeros(num_chains, default_float())
+    count = jnp.zeros(num_chains, jnp.int32)
+    return Info(none, zero, none, zero, count, count)
+
+
+def fetch(tree: Any) -> Any:
+    """Device arrays as host arrays, all chains of all processes."""
+    if jax.process_count() == 1:
+        return jax.tree.map(np.asarray, tree)
+    from jax.experimental import multihost_utils
+
+    return multihost_utils.process_allgather(tree, tiled=True)
+
+
+def agree(value: np.ndarray) -> np.ndarray:
+    """What process 0 says, on every process."""
+    if jax.process_count() == 1:
+        return value
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.broadcast_one_to_all(value))

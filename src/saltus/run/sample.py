@@ -1,0 +1,352 @@
+"""`sample` and `resume`: what was asked is checked, the chains are started or found again, driven, and returned."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import platform
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from .. import errors
+from ..kernels import Kernel
+from ..target import Target
+from .checkpoint import Checkpoint, check_fingerprint, check_same_run, fingerprint
+from .codec import from_data, to_data
+from .drive import Run, drive, need_draws
+from .kept import Kept
+from .loop import DRAWS, agree, begin, chain_mesh, everywhere, fetch, spread
+from .progress import make_progress
+from .recording import Recording, rows_per_block
+from .result import kernel_variables, make_tree, open_run, site_names, statistic_variables
+from .settings import (
+    Settings,
+    check_memory,
+    check_observables,
+    draw_bytes,
+    packed_bytes,
+    read_flag,
+    read_path,
+    read_sampler,
+    read_seconds,
+    read_settings,
+    read_target,
+    warn_of_parity,
+)
+from .sinks import Statistics
+from .start import initial_codes, start_points
+from .store import Store, prepare_store
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def sample(
+    target: Target,
+    sampler: Any,
+    *,
+    num_draws: int = 1000,
+    num_warmup: int = 1000,
+    num_chains: int = 4,
+    seed: int = 0,
+    initial: Any = None,
+    thin: int | str = "auto",
+    progress: bool = True,
+    time_limit: float | None = None,
+    checkpoint: Any = None,
+    checkpoint_every: float = 10.0,
+    store: Any = None,
+    keep: Any = "draws",
+    keep_warmup: bool = False,
+    overwrite: bool = False,
+) -> xr.DataTree:
+    """Draw from a target; returns an `xarray.DataTree` that ArviZ reads.
+
+    sampler: a kernel such as `saltus.NCG(step_size=0.5)`; it is used as it is, never adapted.
+    num_draws, num_warmup, num_chains: draws kept and burn-in steps of each chain. thin: steps per draw.
+    seed: the numbers of step t of chain c depend on (seed, c, t) only.
+    initial: states, shown or embedded: one for all chains or one each; None: `target.initial`, or random states.
+    time_limit: seconds after which to end with the draws so far. Ctrl-C does the same.
+    checkpoint: a folder to go on from after a kill; the same call repeated, or `saltus.resume`, continues bit for bit.
+        It is brought up to date every `checkpoint_every` seconds.
+    store: "run.zarr": draws stream to disk and are read lazily; memory stays flat.
+    keep: "draws"; or streaming statistics, some of "mean", "covariance", "pairs", "best"; or {name: function of s}.
+    keep_warmup: warm-up steps too, in groups of their own. overwrite: replace an existing checkpoint or store.
+    """
+    target = read_target(target)
+    asked = dict(num_draws=num_draws, num_warmup=num_warmup, num_chains=num_chains, seed=seed, thin=thin, keep=keep)
+    settings, recording = read_settings(target.space, **asked, keep_warmup=keep_warmup)
+    options = _Options.read(progress, time_limit, checkpoint_every)
+    folder, store_path = read_path(checkpoint, "checkpoint"), read_path(store, "store")
+    overwrite = read_flag(overwrite, "overwrite")
+    check_observables(recording, target)
+    kernel = read_sampler(sampler, target)
+    warn_of_parity(kernel, target.space, settings.thin)
+    codes = initial_codes(target, initial, settings.num_chains)
+    plan = _Plan(target, settings, recording, kernel, codes, store_path, Checkpoint(folder) if folder else None)
+    plan.check_room()
+    return _carry_out(plan, options, _prepare(plan, overwrite))
+
+
+def resume(
+    path: Any,
+    target: Target,
+    *,
+    num_draws: int | None = None,
+    keep: Any = None,
+    progress: bool = True,
+    time_limit: float | None = None,
+    checkpoint_every: float = 10.0,
+) -> xr.DataTree:
+    """Go on with the run whose checkpoint is at `path`, bit for bit as if it had never stopped.
+
+    num_draws: more draws than were asked for at first. keep: the observables again, where the run keeps some
+    (functions are not stored). A finished run is returned as it is.
+    """
+    target = read_target(target)
+    options = _Options.read(progress, time_limit, checkpoint_every)
+    folder = read_path(path, "path")
+    if folder is None:
+        raise errors.RunError("`path` is missing.", expected="the folder given as checkpoint=", found="None")
+    saved = Checkpoint(folder)
+    header, arrays = saved.read_run()
+    check_fingerprint(folder, header, arrays["probes"], target)
+    settings, recording = _same_again(target, header["settings"], num_draws, keep)
+    check_observables(recording, target)
+    kernel = from_data(header["kernel"], {n.removeprefix("kernel."): a for n, a in arrays.items() if n.startswith("kernel.")})
+    store = Path(header["store"]) if header["store"] else None
+    plan = _Plan(target, settings, recording, kernel, arrays.get("initial"), store, saved)
+    return _carry_out(plan, options, saved.read_state())
+
+
+def _same_again(target: Target, asked: dict[str, Any], num_draws: Any, keep: Any) -> tuple[Settings, Recording]:
+    """The settings of a checkpoint, perhaps with more draws."""
+    names = tuple(asked["keep"])
+    stored = Settings(**{**asked, "keep": names})
+    observed = names != ("draws",) and not stored.statistics
+    if observed and (not isinstance(keep, dict) or tuple(keep) != names):
+        raise errors.RunError(
+            "This run keeps observables, and functions are not stored.",
+            expected=f"keep={{{', '.join(f'{n!r}: ...' for n in names)}}}",
+            found=repr(keep),
+        )
+    again = {**vars(stored), "keep": keep if observed else names}
+    if num_draws is not None:
+        again["num_draws"] = num_draws
+    settings, recording = read_settings(target.space, **again)
+    if settings.num_draws < stored.num_draws:
+        raise errors.RunError(
+            "`num_draws` is smaller than it was.", expected=f"at least {stored.num_draws}", found=str(settings.num_draws)
+        )
+    return settings, recording
+
+
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    """How to run, which does not change what is drawn."""
+
+    progress: bool
+    time_limit: float | None
+    checkpoint_every: float
+
+    @staticmethod
+    def read(progress: Any, time_limit: Any, checkpoint_every: Any) -> _Options:
+        every = read_seconds(checkpoint_every, "checkpoint_every")
+        return _Options(read_flag(progress, "progress"), read_seconds(time_limit, "time_limit"), every if every else 10.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """What is to be drawn, and where it goes."""
+
+    target: Target
+    settings: Settings
+    recording: Recording
+    kernel: Kernel
+    codes: np.ndarray | None  # (chains, d) the first states; None: random ones
+    store: Path | None
+    checkpoint: Checkpoint | None
+
+    @property
+    def rows(self) -> int:
+        """Rows of a block."""
+        per_chain = draw_bytes(self.recording, self.target, self.settings) + self.target.space.num_sites
+        return rows_per_block(self.settings.num_chains * per_chain)
+
+    def statistics(self) -> Statistics | None:
+        return Statistics(self.target.space, self.settings.statistics) if self.settings.statistics else None
+
+    def check_room(self) -> None:
+        settings = self.settings
+        rows = settings.num_draws + settings.keep_warmup * settings.num_warmup
+        if not self.store:
+            check_memory(
+                settings.num_chains * rows * draw_bytes(self.recording, self.target, settings),
+                f"{rows} draws of {settings.num_chains} chains",
+            )
+        statistics = self.statistics()
+        if statistics:
+            check_memory(statistics.bytes_needed(settings.num_chains), "These statistics")
+
+    def bytes_on_disk(self) -> float:
+        rows = self.settings.num_draws + self.settings.keep_warmup * self.settings.num_warmup
+        return self.settings.num_chains * rows * packed_bytes(self.recording, self.target, self.settings)
+
+    def as_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """(header, arrays) of a checkpoint's run.npz."""
+        structure, leaves = to_data(self.kernel)
+        told, probes = fingerprint(self.target)
+        header = {
+            "settings": {**vars(self.settings), "keep": list(self.settings.keep)},
+            "kernel": structure,
+            "kernel_repr": repr(self.kernel),
+            "store": str(self.store) if self.store else None,
+            "fingerprint": told,
+        }
+        arrays = {"probes": probes, **{f"kernel.{name}": leaf for name, leaf in leaves.items()}}
+        return header, arrays | ({"initial": self.codes} if self.codes is not None else {})
+
+
+def _prepare(plan: _Plan, overwrite: bool) -> Any:
+    """Make ready what is written to; the state to go on from, if this very run was begun before."""
+    if not plan.checkpoint:
+        if plan.store and jax.process_index() == 0:
+            prepare_store(plan.store, overwrite, plan.bytes_on_disk())
+        return None
+    folder = plan.checkpoint.folder
+    new = plan.as_data()
+    if folder.exists() and not overwrite:
+        old = plan.checkpoint.read_run()
+        check_fingerprint(folder, old[0], old[1]["probes"], plan.target)
+        check_same_run(folder, old, new)
+        return plan.checkpoint.read_state()
+    if jax.process_index() == 0:
+        if folder.exists():
+            plan.checkpoint.remove()
+        if plan.store:
+            prepare_store(plan.store, overwrite, plan.bytes_on_disk())
+        plan.checkpoint.create(*new)
+    return None
+
+
+def _carry_out(plan: _Plan, options: _Options, state: Any) -> xr.DataTree:
+    """Drive the plan from a state, or from its start, to its end."""
+    settings, progress = plan.settings, make_progress(options.progress and jax.process_index() == 0)
+    store = Store(plan.store, plan.target.space, settings.num_chains, plan.rows) if plan.store else None
+    with progress:
+        run = _started(plan, store, state, progress)
+        reason = drive(run, progress, options.time_limit, options.checkpoint_every)
+        need_draws(run, reason, options.time_limit)
+        run.end()
+        attributes = _attributes(plan, run, reason)
+        progress.say(
+            f"incomplete ({reason}): {run.num_rows if run.phase == DRAWS else 0} draws of {settings.num_draws}"
+        ) if reason else None
+    return _stored_tree(plan, store, run, attributes) if store else _memory_tree(plan, run, attributes)
+
+
+def _started(plan: _Plan, store: Store | None, state: Any, progress: Any) -> Run:
+    """The run at its first chunk."""
+    began, settings, mesh = time.perf_counter(), plan.settings, chain_mesh()
+    padded = -(-settings.num_chains // mesh.size) * mesh.size  # every device has the same number of chains
+    numbers = np.arange(padded, dtype=np.int32)
+    kernel, target = everywhere(mesh, (plan.kernel, plan.target))
+    progress.say(f"starting {settings.num_chains} chains" if state is None else "going on from the checkpoint")
+    carry = start_points(
+        lambda codes: begin(mesh, plan.recording, plan.rows, kernel, target, spread(mesh, codes)),
+        plan.target,
+        plan.codes,
+        numbers,
+        settings.seed,
+    )
+    if store and jax.process_index() == 0:
+        _open_store(plan, store, fresh=state is None)
+    kept = Kept(plan.target.space, settings, plan.rows, store, plan.checkpoint)
+    run = Run(settings, plan.recording, kernel, target, mesh, spread(mesh, numbers), plan.rows, carry, kept, plan.checkpoint)
+    if state:
+        run.restore(*state)
+    run.times.compile += time.perf_counter() - began
+    return run
+
+
+def _open_store(plan: _Plan, store: Store, fresh: bool) -> None:
+    if not fresh:
+        store.reopen()
+        return
+    space, names = plan.target.space, plan.target.names
+    store.create({**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites, "label_dtype": str(space.labels.dtype)})
+    store.set(**({"names": list(names)} if names else {}))
+    attributes, variables = _kernel_group(plan.kernel)
+    store.add_group("kernel", variables, attributes)
+
+
+def _memory_tree(plan: _Plan, run: Run, attributes: dict[str, Any]) -> xr.DataTree:
+    names = site_names(plan.target.names, plan.target.space.num_sites)
+    return make_tree(run.kept.groups(), names, _kernel_group(plan.kernel), _statistics(plan, run), attributes)
+
+
+def _kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(attributes, variables) from which `kernel_of` rebuilds the kernel; only its name where it holds functions."""
+    try:
+        structure, leaves = to_data(kernel)
+    except errors.StorageError:
+        return {"repr": repr(kernel)}, {}
+    return {"structure": json.dumps(structure), "repr": repr(kernel)}, kernel_variables(leaves)
+
+
+def _stored_tree(plan: _Plan, store: Store, run: Run, attributes: dict[str, Any]) -> xr.DataTree:
+    if jax.process_index() == 0:
+        store.add_group("statistics", _statistics(plan, run), {}) if run.kept.statistics else None
+        store.set(**attributes)
+    agree(np.zeros(1, np.int32))  # all processes: the store is complete now
+    return open_run(store.path)
+
+
+def _statistics(plan: _Plan, run: Run) -> dict[str, Any]:
+    space = plan.target.space
+    return statistic_variables(run.kept.statistics.result(), space.size == space.num_sites) if run.kept.statistics else {}
+
+
+def _static_attributes(plan: _Plan) -> dict[str, Any]:
+    """What is known before the first step."""
+    settings, space = plan.settings, plan.target.space
+    return {
+        "inference_library": "saltus",
+        "inference_library_version": saltus_version(),
+        "jax_version": jax.__version__,
+        "python_version": platform.python_version(),
+        "created_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "target": repr(plan.target),
+        "space": repr(space),
+        "sampler": repr(plan.kernel),
+        **{name: getattr(settings, name) for name in ("num_draws", "num_warmup", "num_chains", "thin")},
+        "seed": str(settings.seed),
+        "keep": list(settings.keep),
+        "evaluations_per_step": plan.kernel.evaluations(plan.target),
+        "tuning": "none: the kernel was given",
+    }
+
+
+def _attributes(plan: _Plan, run: Run, reason: str) -> dict[str, Any]:
+    """What is known after the last step. Values that any file format takes: strings and numbers."""
+    times = {f"{name}_seconds": round(seconds, 4) for name, seconds in vars(run.times).items()}
+    undefined = int(fetch(run.carry.undefined)[: plan.settings.num_chains].sum())
+    return {
+        **_static_attributes(plan),
+        **times,
+        "sampling_time": times["sampling_seconds"],
+        "complete": int(not reason),
+        "incomplete_because": reason,
+        "undefined": undefined,
+    }
+
+
+def saltus_version() -> str:
+    from .. import __version__
+
+    return __version__

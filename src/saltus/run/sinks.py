@@ -1,0 +1,133 @@
+"""Where blocks of draws go: memory, a checkpoint's segments, or running statistics (`store.py` has the zarr store).
+
+A block is {name: (rows, chains, ...)}. All blocks of a group are full except the last, so what a sink has written
+never changes; the block being filled belongs to the state of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ..spaces import Space
+from .files import damaged, read_npz, write_npz
+
+Block = dict[str, np.ndarray]
+
+
+class Sink(Protocol):
+    def write(self, start: int, block: Block) -> None:
+        """Rows start, start + 1, ... of the group."""
+
+
+class Memory:
+    """(chains, draws, ...) arrays, codes already shown."""
+
+    def __init__(self, space: Space, most_rows: int):
+        self.space, self.most_rows, self.num_rows = space, most_rows, 0
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def write(self, start: int, block: Block) -> None:
+        for name, rows in block.items():
+            shown = self.space.labels[rows] if name == "s" else rows
+            if name not in self.arrays:  # pages are taken as they are filled
+                self.arrays[name] = np.empty((shown.shape[1], self.most_rows, *shown.shape[2:]), shown.dtype)
+            self.arrays[name][:, start : start + len(shown)] = np.moveaxis(shown, 0, 1)
+            self.num_rows = start + len(shown)
+
+    def result(self) -> dict[str, np.ndarray]:
+        return {name: array[:, : self.num_rows] for name, array in self.arrays.items()}
+
+
+class Segments:
+    """One immutable npz per block in a checkpoint's folder."""
+
+    def __init__(self, folder: Path, group: str, rows: int):
+        self.folder, self.group, self.rows = folder, group, rows
+
+    def write(self, start: int, block: Block) -> None:
+        write_npz(self._path(start), {"kind": "segment", "start": start}, block)
+
+    def read(self, num_rows: int) -> Iterator[tuple[int, Block]]:
+        """(start, block) of the first `num_rows` rows; what a kill left beyond them is not looked at."""
+        for start in range(0, num_rows, self.rows):
+            path = self._path(start)
+            header, block = read_npz(path, "segment")
+            if header["start"] != start or any(len(rows) != min(self.rows, num_rows - start) for rows in block.values()):
+                raise damaged(path, f"rows from {header['start']}", "files were renamed or mixed up")
+            yield start, block
+
+    def _path(self, start: int) -> Path:
+        return self.folder / f"{self.group}-{start:012d}.npz"
+
+
+class Statistics:
+    r"""Sums over draws, chain by chain, from which mean, covariance, pairs and best follow.
+
+    $$ n, \quad \sum_t r_t, \quad \sum_t r_t r_t^\top, \quad \sum_t e_t e_t^\top, \quad \arg\max_t f(s_t) $$
+
+    with r = s minus the middle of the values (so that float32 block sums keep their digits) and e the one-hot codes.
+    Blocks are summed whole and in order, so that neither chunks nor kills change a bit.
+    """
+
+    def __init__(self, space: Space, names: tuple[str, ...]):
+        self.space, self.names = space, names
+        flat = space.values.reshape(space.num_values, -1)
+        self.middle = np.tile((flat.max(0) + flat.min(0)) / 2, space.num_sites)
+        self.centred = (flat - (flat.max(0) + flat.min(0)) / 2).astype(np.float32)
+        self.sums: dict[str, np.ndarray] = {}
+
+    def write(self, start: int, block: Block) -> None:
+        codes, lp = np.moveaxis(block["s"], 0, 1), block["lp"].T  # (chains, rows, d), (chains, rows)
+        chains, rows, _ = codes.shape
+        self._add("count", np.array(rows))
+        if {"mean", "covariance"} & set(self.names):
+            r = self.centred[codes].reshape(chains, rows, -1)
+            self._add("first", r.sum(1, dtype=np.float64))
+            if "covariance" in self.names:
+                self._add("second", (r.swapaxes(1, 2) @ r).astype(np.float64))
+        if "pairs" in self.names:
+            e = (codes[..., None] == np.arange(self.space.num_values)).reshape(chains, rows, -1).astype(np.float32)
+            self._add("pairs", (e.swapaxes(1, 2) @ e).astype(np.int64))
+        if "best" in self.names:
+            self._best(codes, lp)
+
+    def _add(self, name: str, increment: np.ndarray) -> None:
+        self.sums[name] = self.sums.get(name, 0) + increment
+
+    def _best(self, codes: np.ndarray, lp: np.ndarray) -> None:
+        at = np.argmax(lp, axis=1)
+        each = np.arange(len(lp))
+        found, value = codes[each, at], lp[each, at]
+        before = self.sums.get("best_lp", np.full(len(lp), -np.inf, lp.dtype))
+        better = value > before
+        self.sums["best"] = np.where(better[:, None], found, self.sums.get("best", found))
+        self.sums["best_lp"] = np.maximum(value, before)
+
+    def result(self) -> dict[str, np.ndarray]:
+        """mean (chain, n), covariance (chain, n, n), pairs (chain, d, k, d, k), best (chain, d) and best_lp (chain,)."""
+        n = self.sums.get("count", np.array(0))
+        if not n:
+            return {}
+        d, k = self.space.num_sites, self.space.num_values
+        found: dict[str, np.ndarray] = {"count": n}
+        if "first" in self.sums:
+            mean = self.sums["first"] / n
+            if "mean" in self.names:
+                found["mean"] = mean + self.middle
+            if "covariance" in self.names:
+                found["covariance"] = self.sums["second"] / n - mean[:, :, None] * mean[:, None, :]
+        if "pairs" in self.sums:
+            found["pairs"] = (self.sums["pairs"] / n).reshape(-1, d, k, d, k)
+        if "best" in self.sums:
+            found |= {"best": self.space.labels[self.sums["best"]], "best_lp": self.sums["best_lp"]}
+        return found
+
+    def bytes_needed(self, num_chains: int) -> int:
+        """Of the sums, and of a block while it is added."""
+        n, e = self.space.size, self.space.num_sites * self.space.num_values
+        per_chain = 8 * n + ("covariance" in self.names) * 20 * n**2 + ("pairs" in self.names) * 20 * e**2
+        return num_chains * per_chain

@@ -1,0 +1,85 @@
+"""Where chains begin: at states a person gave, at the target's safe start, or at random states with positive probability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import SpaceError, TargetError
+from ..target import Target
+from .loop import Carry, fetch, random_codes, seed_words
+
+_ATTEMPTS = 100
+
+
+def initial_codes(target: Target, initial: Any, num_chains: int) -> np.ndarray | None:
+    """(chains, d) codes of the given states, or None where they are to be drawn."""
+    space = target.space
+    if initial is None and target.initial is None:
+        return None
+    try:
+        codes = np.asarray(target.initial) if initial is None else space.encode(initial, "initial")
+    except (TypeError, ValueError) as cause:
+        if isinstance(cause, SpaceError):
+            raise
+        raise SpaceError(f"`initial` is not a state of {space}.", expected="an array of states", found=repr(initial)) from cause
+    if codes.ndim == 1:
+        codes = np.broadcast_to(codes, (num_chains, space.num_sites))
+    if codes.shape != (num_chains, space.num_sites):
+        raise SpaceError(
+            "`initial` does not fit the chains.",
+            expected=f"one state, shape {space.shape}, or one for each of {num_chains} chains, shape {(num_chains, *space.shape)}",
+            found=f"{codes.shape[0]} states" if codes.ndim == 2 else f"shape {np.shape(initial)}",
+            hint=f"num_chains={codes.shape[0]} starts one chain at each" if codes.ndim == 2 else "",
+        )
+    return np.array(codes, np.int32)
+
+
+def start_points(begin: Callable[[Any], Carry], target: Target, codes: np.ndarray | None, chains: np.ndarray, seed: int) -> Carry:
+    """The carry at the given codes, or at the first random ones whose log_prob is finite, chain by chain."""
+    if codes is not None:
+        extra = np.repeat(codes[-1:], len(chains) - len(codes), axis=0)
+        carry = begin(np.concatenate([codes, extra]))
+        _check_given(fetch(carry.points.log_prob)[: len(codes)])
+        return carry
+    words = seed_words(seed)
+    drawn = np.asarray(random_codes(target.space, words, chains, 0))
+    for attempt in range(1, _ATTEMPTS + 1):
+        carry = begin(drawn)
+        f = fetch(carry.points.log_prob)
+        bad = ~np.isfinite(f)
+        if not bad.any():
+            return carry
+        drawn = np.where(bad[:, None], np.asarray(random_codes(target.space, words, chains, attempt)), drawn)
+    raise _no_start(f)
+
+
+def _check_given(f: np.ndarray) -> None:
+    bad = np.flatnonzero(~np.isfinite(f))
+    if len(bad):
+        shown = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")
+        raise SpaceError(
+            "`initial` is not a possible start.",
+            expected="a finite log_prob at every chain's first state",
+            found=f"log_prob = {f[bad[0]]} at chain {shown}: {len(bad)} of {len(f)} chains",
+            hint="-inf says that the state is impossible, NaN that log_prob is not defined there",
+        )
+
+
+def _no_start(f: np.ndarray) -> TargetError:
+    undefined = np.isnan(f).sum()
+    if undefined == len(f):
+        return TargetError(
+            "log_prob is NaN everywhere.",
+            expected="a finite number at some states",
+            found=f"NaN for all of {len(f)} chains at {_ATTEMPTS} random states each",
+            hint="look for 0/0, log of a negative number or missing data: evaluate log_prob at one state by hand",
+        )
+    return TargetError(
+        "No random state is a possible start.",
+        expected=f"a finite log_prob within {_ATTEMPTS} random states for every chain",
+        found=f"-inf, inf or NaN for {(~np.isfinite(f)).sum()} of {len(f)} chains",
+        hint="pass initial=, a state that is possible, or build the target with Target(..., initial=codes)",
+    )
