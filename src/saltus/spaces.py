@@ -285,6 +285,11 @@ def _over_vector(x: jax.Array, ndim: int) -> jax.Array:
     return jnp.sum(x, axis=-1) if ndim == 2 else x
 
 
+def _indices(k: int) -> np.ndarray:
+    """0..k-1 in the smallest signed integer type, so that differences of what is shown do not wrap around."""
+    return np.arange(k, dtype=np.min_scalar_type(-k))
+
+
 class Binary(Space):
     """d sites in {0, 1}."""
 
@@ -323,7 +328,7 @@ class Categorical(Space):
 
     def __init__(self, d: int, k: int):
         k = as_size(k, "k", SpaceError, least=2)
-        super().__init__(d, np.eye(k), np.arange(k), f"Categorical({d}, {k})")
+        super().__init__(d, np.eye(k), _indices(k), f"Categorical({d}, {k})")
 
 
 class Clock(Space):
@@ -332,7 +337,7 @@ class Clock(Space):
     def __init__(self, d: int, k: int):
         k = as_size(k, "k", SpaceError, least=3)
         angle = 2 * np.pi * np.arange(k) / k
-        super().__init__(d, np.stack([np.cos(angle), np.sin(angle)], axis=1), np.arange(k), f"Clock({d}, {k})")
+        super().__init__(d, np.stack([np.cos(angle), np.sin(angle)], axis=1), _indices(k), f"Clock({d}, {k})")
 
     def hops(self, a: Any, b: Any) -> Any:
         around = abs(a - b)

@@ -161,6 +161,8 @@ def _with_rows(x: np.ndarray, rows: int) -> np.ndarray:
 
 def drive(run: Run, progress: Silent, time_limit: float | None, checkpoint_every: float) -> str:
     """Go on until the run is finished, interrupted or out of time; returns "" or why it is incomplete."""
+    if run.finished:
+        return ""
     deadline = time.monotonic() + time_limit if time_limit else np.inf
     saved, steps, report = time.monotonic(), 1, Report(progress)
     with interruptible() as presses:

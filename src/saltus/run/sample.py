@@ -256,14 +256,15 @@ def _started(plan: _Plan, store: Store | None, state: Any, progress: Any) -> Run
     padded = -(-settings.num_chains // mesh.size) * mesh.size  # every device has the same number of chains
     numbers = np.arange(padded, dtype=np.int32)
     kernel, target = everywhere(mesh, (plan.kernel, plan.target))
+
+    def begin_at(codes: Any) -> Any:
+        return begin(mesh, plan.recording, plan.rows, kernel, target, codes)
+
     progress.say(f"starting {settings.num_chains} chains" if state is None else "going on from the checkpoint")
-    carry = start_points(
-        lambda codes: begin(mesh, plan.recording, plan.rows, kernel, target, spread(mesh, codes)),
-        plan.target,
-        plan.codes,
-        numbers,
-        settings.seed,
-    )
+    if state is None:
+        carry = start_points(lambda codes: begin_at(spread(mesh, codes)), plan.target, plan.codes, numbers, settings.seed)
+    else:  # its shapes; `restore` has its numbers
+        carry = jax.eval_shape(begin_at, jax.ShapeDtypeStruct((padded, plan.target.space.num_sites), np.int32))
     if store and jax.process_index() == 0:
         _open_store(plan, store, fresh=state is None)
     kept = Kept(plan.target.space, settings, plan.rows, store, plan.checkpoint)

@@ -1,0 +1,222 @@
+"""The text of a `Summary`: one page, numbers aligned, doubts last, where a terminal ends."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .ess import FEWEST_DRAWS
+from .rows import Row
+
+if TYPE_CHECKING:
+    from .summary import Summary
+
+WIDTH = 96
+_LABELS = {"lp": "energy (lp)", "distance": "distance |s - s0|"}
+_MOST_BINS = 8
+_LONGEST_NAME = 28
+
+
+def page(s: Summary) -> str:
+    parts = [_header(s), _overall(s), _sites(s), _still(s), _acceptance(s), _bulleted("", s.notes), _doubts(s)]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def listed(names: list, most: int = 5) -> str:
+    """'3, 7, 12 and 40 more'."""
+    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def counted(number: Any, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def significant(x: float) -> str:
+    """Three digits: 12345.6 -> '12300', 0.0123456 -> '0.0123'."""
+    if x == 0 or not math.isfinite(x):
+        return f"{x:g}"
+    if not 1e-4 <= abs(x) < 1e9:
+        return f"{x:.2e}"
+    places = 2 - math.floor(math.log10(abs(x)))
+    return f"{round(x, places):.{max(places, 0)}f}"
+
+
+def show_rhat(x: float) -> str:
+    return f"{x:.3f}" if x < 10 else significant(x)
+
+
+def why_incomplete(s: Summary) -> str:
+    """Empty for a complete run. A store whose run was killed has no reason yet."""
+    if int(s.attributes.get("complete", 0)):
+        return ""
+    return str(s.attributes.get("incomplete_because", "")) or "still running, or killed"
+
+
+def _header(s: Summary) -> list[str]:
+    a = s.attributes
+    why = why_incomplete(s)
+    done = f"INCOMPLETE ({why}): {a.get('num_draws', '?')} draws were asked for" if why else "complete"
+    drawn = f"{counted(s.num_chains, 'chain')} x {counted(s.num_draws, 'draw')}, thin {a.get('thin', '?')}"
+    drawn += f", after {counted(a.get('num_warmup', '?'), 'warm-up step')}; seed {a.get('seed', '?')}; {done}"
+    told = {"target": a.get("target", "?"), "sampler": a.get("sampler", "?"), "tuning": a.get("tuning", ""), "draws": drawn}
+    told |= {"time": _times(s), "accepted": _accepted(s), "jump": _jump(s)}
+    return [
+        f"Summary of a run of saltus {a.get('inference_library_version', '')}",
+        *(line for label, text in told.items() if text for line in _labelled(label, str(text))),
+    ]
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    wrapped = textwrap.wrap(_cut(text, 400), WIDTH - 12)
+    return [f"  {label if i == 0 else '':<10}{line}" for i, line in enumerate(wrapped)]
+
+
+def _cut(text: str, most: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _times(s: Summary) -> str:
+    names = {"compile": "compiling", "warmup": "warm-up", "sampling": "sampling"}
+    known = {words: s.attributes.get(f"{name}_seconds") for name, words in names.items()}
+    return ", ".join(f"{words} {_seconds(float(t))}" for words, t in known.items() if t is not None) or "not recorded"
+
+
+def _seconds(t: float) -> str:
+    return f"{significant(t)} s" if t < 600 else f"{t / 60:.1f} min" if t < 36000 else f"{t / 3600:.1f} h"
+
+
+def _accepted(s: Summary) -> str:
+    if not s.acceptance:
+        return ""
+    return (
+        f"{_over_chains(s.acceptance, '{:.3f}'.format)} of proposals" if s.can_refuse else f"always: {s.sampler} has no accept step"
+    )
+
+
+def _jump(s: Summary) -> str:
+    return f"{_over_chains(s.jump, significant)}, the L1 distance of a step" if s.jump else ""
+
+
+def _over_chains(values: list[float], show: Callable[[float], str]) -> str:
+    mean = show(sum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} (chains {show(min(values))} to {show(max(values))})"
+
+
+def _overall(s: Summary) -> list[str]:
+    if not s.overall:
+        return ["  No draws."]
+    per_second, per_evaluation = s.ess_per_second, s.ess_per_evaluation
+    rows = []
+    for row in s.overall:
+        rates = [_rate(per_second[row.name], "unknown"), _rate(per_evaluation[row.name], "no evaluations")]
+        told = [*_mean_and_sd(row, _own_scale(row)), *_worth(s, row), *(rates if row.ess > 0 else ["-", "-"])]
+        rows.append([_LABELS[row.name], *told])
+    return _aligned(["", "mean", "sd", "ESS", "R-hat", "ESS/second", "ESS/evaluation"], rows)
+
+
+def _rate(x: float | None, unknown: str) -> str:
+    return unknown if x is None else significant(x)
+
+
+def _worth(s: Summary, row: Row) -> list[str]:
+    """ESS and R-hat, or the word for why there are none."""
+    if row.undefined:
+        return ["undefined", "-"]
+    if s.num_draws < FEWEST_DRAWS:
+        return ["few draws", "-"]
+    if row.constant:
+        return ["constant", "-"]
+    return [significant(row.ess), show_rhat(row.rhat)]
+
+
+def _mean_and_sd(row: Row, scale: float) -> list[str]:
+    return [_fixed(x, scale) for x in (row.mean, row.sd)]
+
+
+def _own_scale(row: Row) -> float:
+    return row.sd or abs(row.mean or 0)
+
+
+def _fixed(x: float | None, scale: float) -> str:
+    """With as many decimals as give numbers of size `scale` three digits."""
+    if x is None:
+        return "-"
+    if not 1e-5 <= scale < 1e9:
+        return f"{x:.4g}"
+    return f"{x:.{max(2 - math.floor(math.log10(scale)), 0)}f}"
+
+
+def _sites(s: Summary) -> list[str]:
+    rows = s.table[: s.shown]
+    if not rows:
+        return []
+    kind = "site" if s.num_sites else "observable"
+    some = f" (of {len(s.table)} of {s.num_components}, evenly spaced)" if len(s.table) < s.num_components else ""
+    middle = ["most frequent", "share"] if s.num_sites and not s.numeric else ["mean", "sd"]
+    lines = _aligned([kind, *middle, "ESS", "R-hat", "moves"], _site_cells(s, rows))
+    left = len(s.table) - len(rows)
+    constants = sum(row.constant for row in s.table[s.shown :])
+    more = f"  and {left} more" + (f", {constants} of them constant" if constants else "")
+    return [f"  Worst {kind}s first{some}", *lines, *([more] if left else [])]
+
+
+def _site_cells(s: Summary, rows: list[Row]) -> list[list[str]]:
+    """Sites share their decimals, one more than three digits need; every observable has its own scale."""
+    common = max(max(abs(row.mean or 0), row.sd or 0) for row in rows) / 10
+    cells = []
+    for row in rows:
+        scale = common if s.num_sites else _own_scale(row)
+        told = _mean_and_sd(row, scale) if row.share is None else [str(row.value), f"{row.share:.3f}"]
+        cells.append([_cut(row.name, _LONGEST_NAME), *told, *_worth(s, row), str(row.moves)])
+    return cells
+
+
+def _still(s: Summary) -> list[str]:
+    if not s.num_sites or s.num_draws < 2:
+        return []
+    which = f": {listed(s.still, 8)}" if s.still else ""
+    return textwrap.wrap(
+        f"Never moved, in any chain: {len(s.still)} of {s.num_sites} sites{which}",
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent="    ",
+    )
+
+
+def _acceptance(s: Summary) -> list[str]:
+    """Of the fullest bins."""
+    if not s.acceptance_by_changes:
+        return []
+    total = sum(b.proposals for b in s.acceptance_by_changes)
+    fullest = sorted(s.acceptance_by_changes, key=lambda b: -b.proposals)[:_MOST_BINS]
+    bins = [b for b in s.acceptance_by_changes if b in fullest]
+    shares = [f"{100 * b.proposals / total:.0f} %" if b.proposals >= total / 200 else "< 1 %" for b in bins]
+    rows = [["of all proposals", *shares]]
+    if s.can_refuse:
+        rows.append(["accepted", *(f"{b.share:.3f}" for b in bins)])
+    return _aligned(["sites a proposal changes", *(b.label for b in bins)], rows)
+
+
+def _doubts(s: Summary) -> list[str]:
+    return _bulleted("What to doubt", s.doubts or ["Nothing stands out. That is not a proof."])
+
+
+def _bulleted(title: str, items: list[str]) -> list[str]:
+    lines = [
+        line
+        for item in items
+        for line in textwrap.wrap(item, WIDTH, initial_indent="  - ", subsequent_indent="    ", break_long_words=False)
+    ]
+    return [title, *lines] if title else lines
+
+
+def _aligned(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Columns two spaces apart, the first to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  " + f"{cells[0]:<{widths[0]}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True))
+        for cells in (head, *rows)
+    ]

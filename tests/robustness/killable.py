@@ -1,0 +1,26 @@
+"""A run in a process of its own, for tests that kill it: python killable.py FOLDER [store]."""
+
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+
+import saltus
+
+NUM_DRAWS, NUM_WARMUP = 300_000, 5_000
+
+
+def target():
+    return saltus.Target(lambda s: 0.5 * jnp.sum(s[1:] * s[:-1]) - 0.1 * jnp.sum(s), saltus.Spin(6))
+
+
+def run(folder, **settings):
+    given = dict(num_draws=NUM_DRAWS, num_warmup=NUM_WARMUP, num_chains=2, seed=5, keep_warmup=True, progress=False)
+    checkpoint = dict(checkpoint=Path(folder) / "run.ckpt", checkpoint_every=0.02) if folder else {}
+    return saltus.sample(target(), saltus.UniformMH(2), **{**given, **checkpoint, **settings})
+
+
+if __name__ == "__main__":
+    store = {"store": Path(sys.argv[1]) / "run.zarr"} if "store" in sys.argv else {}
+    run(sys.argv[1], **store)
+    print("finished")
