@@ -2,6 +2,7 @@
 #   make demo                       a first look
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
+#   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
 #   make test-full                  the slow proofs too; the output is kept in tests/full_output.txt
 PYTHON ?= python3
 VENV := $(if $(filter python3,$(notdir $(PYTHON))),.venv,.venv-$(notdir $(PYTHON)))
@@ -10,7 +11,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo test test-full lint clean
+.PHONY: demo test test-full bench-memory lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -39,6 +40,9 @@ test-full: lint
 	@echo "All tests, the slow ones too; the output goes to tests/full_output.txt"
 	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v > $(VENV)/full.txt 2>&1; status=$$?; \
 	sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > tests/full_output.txt; tail -n 3 tests/full_output.txt; exit $$status
+
+bench-memory: $(READY)
+	@$(BIN)/python benchmarks/memory.py
 
 clean:
 	rm -rf .venv .venv-* build dist
