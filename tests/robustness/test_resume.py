@@ -49,7 +49,11 @@ def kill_until_finished(folder, *arguments, kills):
     rng = random.Random(0)
     state = folder / "run.ckpt" / "state.npz"
     alive = 0
-    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    environment = {
+        **os.environ,
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "cache"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
     for attempt in range(kills + 1):
         process = subprocess.Popen(
             [sys.executable, str(SCRIPT), str(folder), *arguments], stdout=subprocess.PIPE, text=True, env=environment
@@ -123,7 +127,9 @@ def test_the_same_call_continues_and_another_is_refused(tmp_path):
         with pytest.raises(saltus.StorageError, match=f"another `{name}`"):
             draw(checkpoint=path, **change)
     with pytest.raises(saltus.StorageError, match="another `sampler`"):
-        saltus.sample(TARGET, saltus.UniformMH(1), num_draws=60, num_warmup=10, num_chains=3, seed=1, progress=False, checkpoint=path)
+        saltus.sample(
+            TARGET, saltus.UniformMH(1), num_draws=60, num_warmup=10, num_chains=3, seed=1, progress=False, checkpoint=path
+        )
     assert {p.name: p.read_bytes() for p in path.iterdir()} == before
     assert not (tmp_path / "x.zarr").exists()
     assert same(draw(checkpoint=path, seed=2, overwrite=True), draw(seed=2))
@@ -177,7 +183,7 @@ def test_damaged_files_are_named_and_left_alone(saved, name, damage):
 
 def test_a_missing_segment_is_named(saved):
     (saved / "draws-000000000008.npz").unlink()
-    with pytest.raises(saltus.StorageError, match="draws-000000000008.npz"):
+    with pytest.raises(saltus.StorageError, match=r"draws-000000000008\.npz"):
         saltus.resume(saved, TARGET, progress=False)
 
 
@@ -202,20 +208,30 @@ def test_a_checkpoint_costs_the_same_late_as_early(tmp_path, small_blocks):
     assert abs(sizes[0] - sizes[1]) < 64
 
 
-def test_ctrl_c_returns_what_was_drawn(tmp_path):
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import killable, os, signal, threading, time\n"
-        "threading.Thread(target=lambda: (time.sleep(float(sys.argv[2])), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()\n"
-        "run = killable.run(None, num_draws=50_000_000, keep={'m': lambda s: s[0]}, progress=True)\n"
-        "print(run.attrs['complete'], run.attrs['incomplete_because'], run.sample_stats.sizes['draw'])\n"
-        "signal.raise_signal(signal.SIGINT)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(SCRIPT.parent), "8"], capture_output=True, text=True, timeout=120)
-    complete, reason, draws = done.stdout.split()
+PRESSED = """
+import signal, sys
+sys.path.insert(0, sys.argv[1])
+import killable
+
+run = killable.run(None, num_draws=50_000_000, keep={"m": lambda s: s[0]}, progress=True)
+print(run.attrs["complete"], run.attrs["incomplete_because"], run.sample_stats.sizes["draw"])
+signal.raise_signal(signal.SIGINT)
+"""
+
+
+def test_ctrl_c_returns_what_was_drawn():
+    command = [sys.executable, "-c", PRESSED, str(SCRIPT.parent)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    while "sampling" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    told, errors = process.communicate(timeout=120)
+    complete, reason, draws = told.split()
     assert (complete, reason) == ("0", "interrupted")
     assert 0 < int(draws) < 50_000_000
-    assert "KeyboardInterrupt" in done.stderr  # afterwards Ctrl-C is Python's again
-    assert "incomplete (interrupted)" in done.stderr
+    assert "incomplete (interrupted)" in errors
+    assert "KeyboardInterrupt" in errors  # afterwards Ctrl-C is Python's again
 
 
 FULL_DISK = """

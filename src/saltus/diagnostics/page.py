@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 WIDTH = 96
-_LABELS = {"lp": "energy (lp)", "distance": "distance |s - s0|"}
 _MOST_BINS = 8
 _LONGEST_NAME = 28
 
@@ -57,10 +56,10 @@ def why_incomplete(s: Summary) -> str:
 def _header(s: Summary) -> list[str]:
     a = s.attributes
     why = why_incomplete(s)
-    done = f"INCOMPLETE ({why}): {a.get('num_draws', '?')} draws were asked for" if why else "complete"
     drawn = f"{counted(s.num_chains, 'chain')} x {counted(s.num_draws, 'draw')}, thin {a.get('thin', '?')}"
-    drawn += f", after {counted(a.get('num_warmup', '?'), 'warm-up step')}; seed {a.get('seed', '?')}; {done}"
+    drawn += f", after {counted(a.get('num_warmup', '?'), 'warm-up step')}; seed {a.get('seed', '?')}{'' if why else '; complete'}"
     told = {"target": a.get("target", "?"), "sampler": a.get("sampler", "?"), "tuning": a.get("tuning", ""), "draws": drawn}
+    told["ended"] = f"INCOMPLETE ({why}): {a.get('num_draws', '?')} draws were asked for" if why else ""
     told |= {"time": _times(s), "accepted": _accepted(s), "jump": _jump(s)}
     return [
         f"Summary of a run of saltus {a.get('inference_library_version', '')}",
@@ -91,9 +90,9 @@ def _seconds(t: float) -> str:
 def _accepted(s: Summary) -> str:
     if not s.acceptance:
         return ""
-    return (
-        f"{_over_chains(s.acceptance, '{:.3f}'.format)} of proposals" if s.can_refuse else f"always: {s.sampler} has no accept step"
-    )
+    if not s.can_refuse:
+        return f"always: {s.sampler} has no accept step"
+    return f"{_over_chains(s.acceptance, '{:.3f}'.format)} of proposals"
 
 
 def _jump(s: Summary) -> str:
@@ -108,12 +107,13 @@ def _over_chains(values: list[float], show: Callable[[float], str]) -> str:
 def _overall(s: Summary) -> list[str]:
     if not s.overall:
         return ["  No draws."]
+    labels = {"lp": "energy (lp)", "distance": "distance |s - s0|" if s.numeric else "sites unlike s0"}
     per_second, per_evaluation = s.ess_per_second, s.ess_per_evaluation
     rows = []
     for row in s.overall:
         rates = [_rate(per_second[row.name], "unknown"), _rate(per_evaluation[row.name], "no evaluations")]
         told = [*_mean_and_sd(row, _own_scale(row)), *_worth(s, row), *(rates if row.ess > 0 else ["-", "-"])]
-        rows.append([_LABELS[row.name], *told])
+        rows.append([labels[row.name], *told])
     return _aligned(["", "mean", "sd", "ESS", "R-hat", "ESS/second", "ESS/evaluation"], rows)
 
 
@@ -164,8 +164,9 @@ def _sites(s: Summary) -> list[str]:
 
 
 def _site_cells(s: Summary, rows: list[Row]) -> list[list[str]]:
-    """Sites share their decimals, one more than three digits need; every observable has its own scale."""
-    common = max(max(abs(row.mean or 0), row.sd or 0) for row in rows) / 10
+    """Sites share their decimals, three where values are near one; every observable has its own scale."""
+    largest = max(max(abs(row.mean or 0), row.sd or 0) for row in rows)
+    common = largest / 10 if largest >= 1 else largest
     cells = []
     for row in rows:
         scale = common if s.num_sites else _own_scale(row)

@@ -85,7 +85,11 @@ class Silent:
         pass
 
     def say(self, text: str) -> None:
-        pass
+        """What is being done now."""
+
+    def tell(self, text: str) -> None:
+        """What the reader should still see at the end."""
+        self.say(text)
 
     def show(self, status: Status) -> None:
         pass
@@ -111,38 +115,61 @@ class Lines(Silent):
 
 
 class Live(Silent):
-    """For a terminal: a bar with its figures, redrawn in place."""
+    """For a terminal: a line that turns while there is nothing to count, then per phase a bar with its figures below."""
 
     def __init__(self, console: Any) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.live import Live as Display
+        from rich.spinner import Spinner
 
-        columns = (
-            TextColumn("[bold]{task.description:<9}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[figures]}"),
-        )
-        self.progress = Progress(*columns, console=console, refresh_per_second=8)
-        self.console, self.doing = console, ""
-        self.task: Any = None
+        self.shown: dict[str, Status] = {}
+        self.waiting, self.spinner = "", Spinner("dots")
+        self.display = Display(console=console, get_renderable=self._render, refresh_per_second=8)
 
     def __enter__(self) -> Live:
-        self.progress.start()
+        self.display.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+        self.waiting = ""
+        self.display.stop()
 
     def say(self, text: str) -> None:
-        self.console.print(f"saltus: {text}", markup=False, highlight=False)
+        self.waiting = text
+
+    def tell(self, text: str) -> None:
+        self.display.console.print(text, markup=False, highlight=False)
 
     def show(self, status: Status) -> None:
-        if status.doing != self.doing:
-            self.doing = status.doing
-            self.task = self.progress.add_task(status.doing, total=max(status.total, 1), figures="")
-        figures = "  ".join(f"[dim]{label}[/] {number}" for label, number in status.figures())
-        left = f"  {_duration(status.seconds_left)} left" if status.seconds_left is not None else ""
-        self.progress.update(self.task, completed=status.done, figures=figures + left)
+        self.waiting = ""
+        self.shown[status.doing] = status
+
+    def _render(self) -> Any:
+        from rich.console import Group
+
+        lines = [line for status in self.shown.values() for line in self._phase(status)]
+        if self.waiting:
+            self.spinner.update(text=self.waiting)
+            lines.append(self.spinner)
+        return Group(*lines)
+
+    def _phase(self, status: Status) -> list[Any]:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        bar = Table.grid(padding=(0, 1))
+        left = (
+            f"{_duration(status.seconds_left)} left" if status.seconds_left is not None and status.done < status.total else "done"
+        )
+        count = f"{status.done}/{status.total} steps"
+        share = f"{100 * status.done / max(status.total, 1):.0f} %"
+        bar.add_row(
+            Text(f"{status.doing:<8}", "bold"), ProgressBar(max(status.total, 1), status.done, width=24), share, count, left
+        )
+        figures = Text("         ")
+        for label, number in status.figures():
+            figures.append(f"{label} ", "dim").append(f"{number}   ")
+        return [bar, figures]
 
 
 def make_progress(wanted: bool) -> Silent:

@@ -244,9 +244,9 @@ def _carry_out(plan: _Plan, options: _Options, state: Any) -> xr.DataTree:
         need_draws(run, reason, options.time_limit)
         run.end()
         attributes = _attributes(plan, run, reason)
-        progress.say(
-            f"incomplete ({reason}): {run.num_rows if run.phase == DRAWS else 0} draws of {settings.num_draws}"
-        ) if reason else None
+        if reason:
+            drawn = run.num_rows if run.phase == DRAWS else 0
+            progress.tell(f"incomplete ({reason}): {drawn} draws of {settings.num_draws}")
     return _stored_tree(plan, store, run, attributes) if store else _memory_tree(plan, run, attributes)
 
 
@@ -329,6 +329,8 @@ def _static_attributes(plan: _Plan) -> dict[str, Any]:
         "seed": str(settings.seed),
         "keep": list(settings.keep),
         "evaluations_per_step": plan.kernel.evaluations(plan.target),
+        "numeric": int(space.values.ndim == 1),
+        "num_values": space.num_values,
         "tuning": "none: the kernel was given",
     }
 
