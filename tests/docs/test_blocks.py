@@ -1,4 +1,4 @@
-"""Every Python block of the README and of CONTRIBUTING runs, in order, in a fresh process."""
+"""Every Python block of the README, CONTRIBUTING and the pages runs, in order, in a fresh process."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/runs.md"])
 def test_blocks_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks

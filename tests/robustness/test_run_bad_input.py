@@ -126,10 +126,38 @@ def test_what_is_no_target(target):
 def test_a_time_limit_too_short_for_a_draw(tmp_path):
     with pytest.raises(saltus.RunError, match=r"too short for a single draw(?s:.*)compiling(?s:.*)nothing was kept"):
         draw(time_limit=1e-6)
-    with pytest.raises(saltus.RunError, match="the checkpoint has what was done"):
-        draw(time_limit=1e-6, checkpoint=tmp_path / "c")
+    with pytest.raises(saltus.RunError, match="too short for a single draw"):
+        draw(time_limit=1e-6, checkpoint=tmp_path / "c")  # not a step: repeating the call would never end
     run = draw(checkpoint=tmp_path / "c")
     assert np.array_equal(run.posterior.s, draw().posterior.s)
+    with pytest.raises(saltus.RunError, match="too short for a single draw"):
+        draw(time_limit=1e-6, store=tmp_path / "s.zarr")
+    assert not (tmp_path / "s.zarr").exists()
+
+
+def test_a_time_limit_within_warm_up_is_progress_with_a_checkpoint(tmp_path):
+    part = draw(num_warmup=10**8, time_limit=1, checkpoint=tmp_path / "c")
+    assert part.attrs["complete"] == 0
+    assert part.sample_stats.sizes["draw"] == 0 if "sample_stats" in part.children else True
+    with pytest.raises(saltus.RunError, match="warm-up was then at step"):
+        draw(num_warmup=10**8, time_limit=1)
+
+
+def test_what_exists_is_replaced_only_by_a_run_that_can_start(tmp_path):
+    first = draw(checkpoint=tmp_path / "c", store=tmp_path / "s.zarr")
+    files = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    nowhere = saltus.Target(lambda s: jnp.sum(s) * jnp.nan, saltus.Spin(4))
+    with pytest.raises(saltus.TargetError, match="NaN everywhere"):
+        draw(nowhere, checkpoint=tmp_path / "c", store=tmp_path / "s.zarr", overwrite=True)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == files
+    again = draw(checkpoint=tmp_path / "c", store=tmp_path / "s.zarr", overwrite=True)
+    assert np.array_equal(again.posterior.s, first.posterior.s)
+
+
+def test_store_and_checkpoint_need_two_places(tmp_path):
+    for store in (tmp_path / "c", tmp_path / "c" / "s.zarr"):
+        with pytest.raises(saltus.RunError, match="`store` lies in `checkpoint`"):
+            draw(checkpoint=tmp_path / "c", store=store)
 
 
 def test_an_even_thin_with_gwg_warns_of_parity():

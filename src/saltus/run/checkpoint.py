@@ -31,19 +31,21 @@ class Checkpoint:
         self.folder = folder
 
     def create(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """The folder with its run.npz; it appears as a whole."""
-        check_writable(self.folder, "checkpoint")
+        """The folder with its run.npz; it appears as a whole, in place of an older one."""
         aside = self.folder.with_name(self.folder.name + ".aside")
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         write_npz(aside / "run.npz", {"kind": "run", **header}, arrays)
+        self.check_place()
+        if self.folder.exists():
+            shutil.rmtree(self.folder)
         aside.rename(self.folder)
 
-    def remove(self) -> None:
-        """For overwrite=True: only what is recognisably a checkpoint."""
-        if not (self.folder / "run.npz").exists():
+    def check_place(self) -> None:
+        """StorageError where nothing can be written, or where something lies that is not a checkpoint."""
+        check_writable(self.folder, "checkpoint")
+        if self.folder.exists() and not (self.folder / "run.npz").exists():
             raise _foreign(self.folder)
-        shutil.rmtree(self.folder)
 
     def read_run(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if not self.folder.exists():

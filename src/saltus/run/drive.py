@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import RunError
 from ..kernels import Kernel
 from ..target import Target
 from .checkpoint import Checkpoint, pack, unpack
@@ -25,7 +24,6 @@ from .settings import Settings
 from .sinks import Block
 
 _CHUNK_SECONDS = 0.25
-_NAMES = {WARMUP: "warm-up", DRAWS: "sampling"}
 
 
 @dataclass
@@ -62,6 +60,10 @@ class Run:
     @property
     def total(self) -> int:
         return self.settings.num_draws * self.settings.thin if self.phase == DRAWS else self.settings.num_warmup
+
+    @property
+    def doing(self) -> str:
+        return "sampling" if self.phase == DRAWS else "warm-up"
 
     @property
     def num_rows(self) -> int:
@@ -245,7 +247,7 @@ class Report:
         if run.phase == WARMUP:
             still += run.settings.num_draws * run.settings.thin
         return Status(
-            doing=_NAMES[run.phase],
+            doing=run.doing,
             done=run.done,
             total=run.total,
             thin=run.thin,
@@ -276,17 +278,3 @@ def interruptible() -> Iterator[list]:
         yield presses
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def need_draws(run: Run, reason: str, time_limit: float | None) -> None:
-    """RunError where the time limit left no draw at all."""
-    if reason != "time limit" or (run.phase == DRAWS and run.num_rows):
-        return
-    where = "warm-up" if run.phase == WARMUP else "sampling"
-    kept = "the checkpoint has what was done: call again to go on" if run.checkpoint else "nothing was kept"
-    raise RunError(
-        "`time_limit` is too short for a single draw.",
-        expected=f"more than {time_limit:g} s",
-        found=f"{run.times.compile:.1f} s went to compiling, then {where} reached step {run.done} of {run.total}",
-        hint=f"allow more time or less warm-up; {kept}",
-    )

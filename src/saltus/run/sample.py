@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import json
 import platform
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from ..kernels import Kernel
 from ..target import Target
 from .checkpoint import Checkpoint, check_fingerprint, check_same_run, fingerprint
 from .codec import from_data, to_data
-from .drive import Run, drive, need_draws
+from .drive import Run, drive
 from .kept import Kept
 from .loop import DRAWS, agree, begin, chain_mesh, everywhere, fetch, spread
 from .progress import make_progress
@@ -40,7 +41,7 @@ from .settings import (
 )
 from .sinks import Statistics
 from .start import initial_codes, start_points
-from .store import Store, prepare_store
+from .store import Store, check_store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -90,7 +91,7 @@ def sample(
     codes = initial_codes(target, initial, settings.num_chains)
     plan = _Plan(target, settings, recording, kernel, codes, store_path, Checkpoint(folder) if folder else None)
     plan.check_room()
-    return _carry_out(plan, options, _prepare(plan, overwrite))
+    return _carry_out(plan, options, _check_places(plan, overwrite))
 
 
 def resume(
@@ -212,25 +213,28 @@ class _Plan:
         return header, arrays | ({"initial": self.codes} if self.codes is not None else {})
 
 
-def _prepare(plan: _Plan, overwrite: bool) -> Any:
-    """Make ready what is written to; the state to go on from, if this very run was begun before."""
-    if not plan.checkpoint:
-        if plan.store and jax.process_index() == 0:
-            prepare_store(plan.store, overwrite, plan.bytes_on_disk())
-        return None
-    folder = plan.checkpoint.folder
-    new = plan.as_data()
-    if folder.exists() and not overwrite:
-        old = plan.checkpoint.read_run()
-        check_fingerprint(folder, old[0], old[1]["probes"], plan.target)
-        check_same_run(folder, old, new)
-        return plan.checkpoint.read_state()
-    if jax.process_index() == 0:
-        if folder.exists():
-            plan.checkpoint.remove()
-        if plan.store:
-            prepare_store(plan.store, overwrite, plan.bytes_on_disk())
-        plan.checkpoint.create(*new)
+def _check_places(plan: _Plan, overwrite: bool) -> Any:
+    """That everything can be written where it should, before anything is; the state to go on from, if this very run has one."""
+    if plan.checkpoint and plan.store and {plan.store, *plan.store.parents} & {plan.checkpoint.folder}:
+        raise errors.RunError(
+            "`store` lies in `checkpoint`.",
+            expected="two places",
+            found=str(plan.store),
+            hint="a store may lie beside a checkpoint",
+        )
+    if plan.checkpoint:
+        plan.checkpoint.check_place()
+        folder = plan.checkpoint.folder
+        if folder.exists() and not overwrite:
+            old = plan.checkpoint.read_run()
+            check_fingerprint(folder, old[0], old[1]["probes"], plan.target)
+            check_same_run(folder, old, plan.as_data())
+            state = plan.checkpoint.read_state()
+            if state:
+                return state
+            overwrite = True  # killed before its first state: what it wrote is ours to replace
+    if plan.store and jax.process_index() == 0:
+        check_store(plan.store, overwrite, plan.bytes_on_disk())
     return None
 
 
@@ -240,8 +244,9 @@ def _carry_out(plan: _Plan, options: _Options, state: Any) -> xr.DataTree:
     store = Store(plan.store, plan.target.space, settings.num_chains, plan.rows) if plan.store else None
     with progress:
         run = _started(plan, store, state, progress)
+        begun = (run.phase, run.done)
         reason = drive(run, progress, options.time_limit, options.checkpoint_every)
-        need_draws(run, reason, options.time_limit)
+        _need_draws(plan, run, reason, begun, options)
         run.end()
         attributes = _attributes(plan, run, reason)
         if reason:
@@ -265,8 +270,11 @@ def _started(plan: _Plan, store: Store | None, state: Any, progress: Any) -> Run
         carry = start_points(lambda codes: begin_at(spread(mesh, codes)), plan.target, plan.codes, numbers, settings.seed)
     else:  # its shapes; `restore` has its numbers
         carry = jax.eval_shape(begin_at, jax.ShapeDtypeStruct((padded, plan.target.space.num_sites), np.int32))
-    if store and jax.process_index() == 0:
-        _open_store(plan, store, fresh=state is None)
+    if jax.process_index() == 0:  # only now that the chains have a start is anything written or replaced
+        if plan.checkpoint and state is None:
+            plan.checkpoint.create(*plan.as_data())
+        if store:
+            _open_store(plan, store, fresh=state is None)
     kept = Kept(plan.target.space, settings, plan.rows, store, plan.checkpoint)
     run = Run(settings, plan.recording, kernel, target, mesh, spread(mesh, numbers), plan.rows, carry, kept, plan.checkpoint)
     if state:
@@ -284,6 +292,21 @@ def _open_store(plan: _Plan, store: Store, fresh: bool) -> None:
     store.set(**({"names": list(names)} if names else {}))
     attributes, variables = _kernel_group(plan.kernel)
     store.add_group("kernel", variables, attributes)
+
+
+def _need_draws(plan: _Plan, run: Run, reason: str, begun: tuple[int, int], options: _Options) -> None:
+    """RunError where the time limit left no draw and, with a checkpoint, not even a step."""
+    drew = run.phase == DRAWS and run.num_rows > 0
+    if reason != "time limit" or drew or (plan.checkpoint and (run.phase, run.done) != begun):
+        return
+    if plan.store and not plan.checkpoint and jax.process_index() == 0:
+        shutil.rmtree(plan.store)  # empty, and in the way of the next attempt
+    raise errors.RunError(
+        "`time_limit` is too short for a single draw.",
+        expected=f"more than {options.time_limit:g} s",
+        found=f"{run.times.compile:.1f} s went to compiling; {run.doing} was then at step {run.done} of {run.total}",
+        hint="allow more time, or less warm-up" + ("" if plan.checkpoint else "; nothing was kept"),
+    )
 
 
 def _memory_tree(plan: _Plan, run: Run, attributes: dict[str, Any]) -> xr.DataTree:

@@ -41,6 +41,8 @@ class Store:
 
     def create(self, attributes: dict[str, Any]) -> None:
         zarr = zarr_module()
+        if self.path.exists():
+            shutil.rmtree(read_mark(self.path))
         try:
             self.root = zarr.open_group(str(self.path), mode="w", zarr_format=3)
             self.root.attrs.update({**attributes, _MARK: FORMAT, "labels": json.dumps(self.space.labels.tolist())})
@@ -127,7 +129,7 @@ def read_mark(path: Path) -> Path:
     return path
 
 
-def prepare_store(path: Path, overwrite: bool, bytes_expected: float) -> None:
+def check_store(path: Path, overwrite: bool, bytes_expected: float) -> None:
     """StorageError before the run: no folder, not writable, something is there already, or there is no room."""
     zarr_module()
     check_writable(path, "store")
@@ -147,4 +149,4 @@ def prepare_store(path: Path, overwrite: bool, bytes_expected: float) -> None:
                 found="a file or folder",
                 hint="overwrite=True replaces a store of saltus",
             )
-        shutil.rmtree(read_mark(path))
+        read_mark(path)

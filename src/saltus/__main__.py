@@ -1,0 +1,7 @@
+"""`python -m saltus`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())
