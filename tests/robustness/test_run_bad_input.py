@@ -49,7 +49,6 @@ def draw(target=TARGET, sampler=KERNEL, **arguments):
         ({"keep_warmup": None}, "`keep_warmup` is not usable"),
         ({"checkpoint_every": -1}, "`checkpoint_every` is not usable"),
     ],
-    ids=str,
 )
 def test_arguments_are_checked(arguments, message):
     with pytest.raises(saltus.RunError, match=message):
@@ -70,7 +69,6 @@ def test_arguments_are_checked(arguments, message):
         (saltus.UniformMH(9), "larger than"),
         (saltus.Gibbs("coloured"), "which sites interact"),
     ],
-    ids=str,
 )
 def test_samplers_are_checked(sampler, message):
     with pytest.raises(saltus.KernelError, match=message):
@@ -89,7 +87,6 @@ def test_samplers_are_checked(sampler, message):
         ([[1, 1], [1]], "not a state"),
         (object(), "not a state"),
     ],
-    ids=str,
 )
 def test_initial_states_are_checked(initial, message):
     with pytest.raises(saltus.SpaceError, match=message):
@@ -117,7 +114,7 @@ def test_a_target_with_no_possible_start():
         draw(saltus.Target(lambda s: jnp.where(jnp.sum(s) > 9, 0.0, -jnp.inf), saltus.Spin(4)))
 
 
-@pytest.mark.parametrize("target", [None, lambda s: 0.0, "target"], ids=str)
+@pytest.mark.parametrize("target", [None, lambda s: 0.0, "target"])
 def test_what_is_no_target(target):
     with pytest.raises(saltus.TargetError, match="`target` is not a target"):
         draw(target)
