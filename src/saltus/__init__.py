@@ -18,6 +18,7 @@ from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
     from . import diagnostics, targets, testing
+    from .adaptation import tune
     from .diagnostics.summary import summary
     from .run import kernel_of, resume, sample
     from .run import open_run as open
@@ -31,6 +32,7 @@ _LATER = {
     "resume": (".run", "resume"),
     "sample": (".run", "sample"),
     "summary": (".diagnostics.summary", "summary"),
+    "tune": (".adaptation", "tune"),
 }
 
 
@@ -93,4 +95,5 @@ __all__ = [
     "summary",
     "targets",
     "testing",
+    "tune",
 ]

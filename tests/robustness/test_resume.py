@@ -60,9 +60,9 @@ def kill_until_finished(folder, *arguments, kills):
         )
         if attempt < kills:
             before = state.stat().st_mtime_ns if state.exists() else 0
-            while process.poll() is None and (not state.exists() or state.stat().st_mtime_ns == before):
+            while attempt % 4 and process.poll() is None and (not state.exists() or state.stat().st_mtime_ns == before):
                 time.sleep(0.001)
-            time.sleep(rng.uniform(0, 0.15))
+            time.sleep(rng.uniform(0, 0.15 if attempt % 4 else 5))  # every fourth at any moment, also while it starts
             alive += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -99,6 +99,19 @@ def test_resume_makes_a_run_longer(tmp_path, small_blocks):
         draw(checkpoint=path, num_draws=37, **store)
         longer = saltus.resume(path, TARGET, num_draws=61, progress=False)
         assert same(longer, draw(num_draws=61))
+        assert same(saltus.resume(path, TARGET, progress=False), longer)  # it is a run of 61 from now on
+        with pytest.raises(saltus.StorageError, match="another `num_draws`"):
+            draw(checkpoint=path, num_draws=37, **store)
+        with pytest.raises(saltus.RunError, match="smaller than it was"):
+            saltus.resume(path, TARGET, num_draws=37, progress=False)
+        assert same(saltus.resume(path, TARGET, num_draws=90, progress=False), draw(num_draws=90))
+
+
+def test_a_store_and_its_checkpoint_may_be_moved(tmp_path):
+    (tmp_path / "here").mkdir()
+    draw(checkpoint=tmp_path / "here" / "c", store=tmp_path / "here" / "s.zarr")
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert same(saltus.resume(tmp_path / "there" / "c", TARGET, num_draws=80, progress=False), draw(num_draws=80))
 
 
 def test_statistics_and_observables_go_on_too(tmp_path, small_blocks):
@@ -148,6 +161,31 @@ def test_another_target_is_refused(tmp_path):
             saltus.resume(path, other, progress=False)
 
 
+def test_targets_that_differ_little_or_only_where_probes_are_impossible(tmp_path):
+    """A large constant hides a small change, and a constraint hides everything: the chains' own states tell."""
+
+    def offset(sign):
+        return saltus.Target(lambda s: sign * 0.5 * jnp.sum(s[1:] * s[:-1]) - 2e5, saltus.Spin(6))
+
+    def constrained(weight):
+        def log_prob(s):
+            return jnp.where(jnp.sum(s) == 30, weight * jnp.sum(s[1:] * s[:-1]), -jnp.inf)
+
+        return saltus.Target(log_prob, saltus.Spin(34), initial=(np.arange(34) < 32).astype(int))
+
+    for make, values in ((offset, (1, -1)), (constrained, (0.3, -0.3))):
+        path = tmp_path / make.__name__
+        settings = dict(num_draws=10**7, num_warmup=0, num_chains=2, keep="mean", progress=False)
+        saltus.sample(make(values[0]), saltus.UniformMH(1), time_limit=3, checkpoint=path, **settings)
+        with pytest.raises(saltus.StorageError, match="another target: the log_prob"):
+            saltus.resume(path, make(values[1]), progress=False)
+
+
+def test_an_empty_folder_will_do(tmp_path):
+    (tmp_path / "c").mkdir()
+    assert same(draw(checkpoint=tmp_path / "c"), draw())
+
+
 @pytest.fixture
 def saved(tmp_path, small_blocks):
     draw(checkpoint=tmp_path / "c", num_draws=30)
@@ -155,7 +193,7 @@ def saved(tmp_path, small_blocks):
 
 
 @pytest.mark.parametrize("name", ["run.npz", "state.npz", "draws-000000000008.npz"])
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign", "future", "empty", "pickle"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "directory", "foreign", "future", "empty", "pickle"])
 def test_damaged_files_are_named_and_left_alone(saved, name, damage):
     file = saved / name
     content = file.read_bytes()
@@ -164,12 +202,15 @@ def test_damaged_files_are_named_and_left_alone(saved, name, damage):
     elif damage == "flipped":
         middle = content.index(b"header.npy") + 200
         file.write_bytes(content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :])
+    elif damage == "directory":  # the name of the last array, in the table of contents at the end
+        at = content.rindex(b"array.")
+        file.write_bytes(content[:at] + b"z" + content[at + 1 :])
     elif damage == "foreign":
         np.savez(file, something=np.arange(3))
     elif damage == "future":
         header, arrays = files.read_npz(file, {"run": "run", "sta": "state", "dra": "segment"}[name[:3]])
         text = np.frombuffer(json.dumps({**header, "format": files.FORMAT + 1}).encode(), np.uint8)
-        np.savez(file, header=text, **arrays)
+        np.savez(file, header=text, **{f"array.{n}": a for n, a in arrays.items()})
     elif damage == "pickle":
         np.savez(file, header=np.array([{"kind": "run"}], dtype=object))
     else:

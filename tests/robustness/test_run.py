@@ -230,6 +230,61 @@ def test_observables_are_kept_instead_of_draws(reference):
     assert np.array_equal(run.posterior.ends, s[..., [0, 5]])
 
 
+def test_observables_may_have_any_name_of_python(tmp_path):
+    names = ("mean", "best", "header", "file", "draws", "x")
+    keep = {name: lambda s: s[0] for name in names}
+    run = draw(keep=keep, checkpoint=tmp_path / "c", num_draws=30)
+    assert set(run.posterior.data_vars) == set(names)
+    again = saltus.resume(tmp_path / "c", TARGET, num_draws=40, keep=keep, progress=False)
+    assert same(again, draw(keep=keep, num_draws=40))
+
+
+def test_covariances_keep_their_digits_far_from_the_middle():
+    space = saltus.Ordinal(2, np.arange(10_001))
+    target = saltus.Target(lambda s: -0.25 * jnp.sum((s - 10) ** 2), space)
+    settings = dict(num_draws=4000, num_warmup=200, num_chains=2, initial=[10, 10], progress=False)
+    draws = saltus.sample(target, saltus.UniformMH(2), **settings).posterior.s.values.astype(float)
+    lean = saltus.sample(target, saltus.UniformMH(2), keep="covariance", **settings)
+    np.testing.assert_allclose(lean["statistics"]["covariance"], [np.cov(c.T, bias=True) for c in draws], rtol=1e-4, atol=1e-4)
+
+
+def test_the_ess_so_far_is_that_of_all_draws():
+    from saltus.diagnostics import ess
+    from saltus.run.progress import EnergyTrace
+
+    rng = np.random.default_rng(0)
+    for rho in (0.0, 0.9, 0.999):
+        x = rng.normal(size=(200_000, 4))
+        for t in range(1, len(x)):
+            x[t] = rho * x[t - 1] + np.sqrt(1 - rho**2) * x[t]
+        trace = EnergyTrace()
+        for rows in np.array_split(x, 37):
+            trace.extend(rows)
+        exact = np.sum(ess(x.T))
+        assert 0.5 < trace.ess(4, now=True) / exact < 2
+    constant = EnergyTrace()
+    constant.extend(np.ones((50, 2)))
+    assert constant.ess(2, now=True) == 0
+
+
+def test_a_terminal_shows_every_phase():
+    import io
+
+    from rich.console import Console
+
+    from saltus.run.progress import Live, Status
+
+    screen = io.StringIO()
+    with Live(Console(file=screen, force_terminal=True, width=80)) as live:
+        live.say("compiling")
+        live.show(Status("warm-up", 10, 10, 1, 4, 100.0, 0.5, 2.0, 30.0, 0.0))
+        live.show(Status("sampling", 5, 10, 1, 4, 100.0, 0.5, 2.0, 0.0, 65.0))
+        live.tell("incomplete (time limit)")
+    told = screen.getvalue()
+    for text in ("warm-up", "sampling", "1:05 left", "ESS", "constant", "incomplete (time limit)"):
+        assert text in told
+
+
 @pytest.mark.parametrize(
     "space", [saltus.Binary(4), saltus.Spin(4), saltus.Ordinal(3, [-1.0, 0.5, 7.0]), saltus.Categorical(2, 3)], ids=str
 )

@@ -2,7 +2,6 @@
 
 import re
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -363,12 +362,3 @@ def test_a_store_whose_run_was_killed(tmp_path):
     doubted(run, "still running, or killed")
     assert "not recorded" in readable(saltus.summary(run))
     assert saltus.summary(run).ess_per_second["lp"] is None
-
-
-def test_nothing_is_compiled(good):
-    before = jax.config.jax_disable_jit
-    jax.config.update("jax_disable_jit", True)
-    try:
-        assert str(saltus.summary(good))
-    finally:
-        jax.config.update("jax_disable_jit", before)

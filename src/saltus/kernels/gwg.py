@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from .._record import as_radius, fill, record
 from ..moves import Moves
 from ..proposals import SingleSite
+from ..spaces import Space
 from ..target import Point, Target
 from .base import Kernel
 from .textbook import differences
@@ -47,6 +48,10 @@ class GWG(Kernel):
         hops = jnp.asarray(target.space.hop_table())[x.codes, codes]
         admissible = (jnp.sum(hops > 0) == 1) & (jnp.max(hops) <= self.radius)
         return jnp.where(admissible, 0.5 * differences(target, x.codes, codes), -jnp.inf)
+
+    def largest_radius(self, space: Space) -> int:
+        """Hops across the space."""
+        return space.diameter
 
     def check_settings(self, target: Target) -> None:
         self.single("radius")

@@ -11,6 +11,7 @@ import numpy as np
 from .._record import as_radius, fill, is_concrete, record
 from ..errors import KernelError
 from ..proposals import Factorised, SiteBall, hop_ball
+from ..spaces import Space
 from ..target import Point, Target
 from .base import Kernel
 
@@ -51,10 +52,14 @@ class UniformMH(Kernel):
         covers = jnp.all(subsets >= hops, axis=1)
         return jnp.log(jnp.sum(right_size & covers).astype(x.log_prob.dtype))
 
+    def largest_radius(self, space: Space) -> int:
+        """Hops across the space, or all sites where any two values are one hop apart."""
+        return space.num_sites if space.diameter == 1 else space.num_values - 1
+
     def check_settings(self, target: Target) -> None:
         self.single("radius")
         space = target.space
-        most = space.num_sites if space.diameter == 1 else space.num_values - 1
+        most = self.largest_radius(space)
         if is_concrete(self.radius) and int(np.asarray(self.radius)) > most:
             raise KernelError(
                 f"`radius` is larger than {space} allows.",

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import StorageError
 from ..target import Target
-from .files import check_writable, damaged, read_npz, write_npz
+from .files import check_writable, damaged, read_npz, replaced, write_npz
 
 _PROBES = 8
 
@@ -37,15 +37,22 @@ class Checkpoint:
         aside.mkdir()
         write_npz(aside / "run.npz", {"kind": "run", **header}, arrays)
         self.check_place()
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
-        aside.rename(self.folder)
+        with replaced(self.folder):
+            aside.rename(self.folder)
+
+    def update(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """A run made longer: run.npz anew."""
+        write_npz(self.folder / "run.npz", {"kind": "run", **header}, arrays)
 
     def check_place(self) -> None:
         """StorageError where nothing can be written, or where something lies that is not a checkpoint."""
         check_writable(self.folder, "checkpoint")
-        if self.folder.exists() and not (self.folder / "run.npz").exists():
+        if self.exists() and not (self.folder / "run.npz").exists():
             raise _foreign(self.folder)
+
+    def exists(self) -> bool:
+        """Whether anything is there; an empty folder is as good as none."""
+        return self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
 
     def read_run(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if not self.folder.exists():
@@ -96,11 +103,17 @@ def check_fingerprint(path: Path, header: dict[str, Any], probes: np.ndarray, ta
     for name, found in told.items():
         if header["fingerprint"][name] != found:
             raise _another_target(path, name, header["fingerprint"][name], found)
-    same = np.isclose(values, probes, rtol=1e-4, atol=1e-4, equal_nan=True)
+    check_log_probs(path, "log_prob at a probe state", probes, values)
+
+
+def check_log_probs(path: Path, where: str, expected: np.ndarray, found: np.ndarray) -> None:
+    """StorageError where f is another function: equal up to the rounding of another machine, no more."""
+    finite = np.abs(expected[np.isfinite(expected)])
+    rounding = 32 * np.finfo(expected.dtype).eps * max(finite.max(initial=0), 1)
+    same = np.isclose(found, expected, rtol=0, atol=rounding, equal_nan=True)
     if not same.all():
         i = int(np.argmin(same))
-        where = f"log_prob at probe state {i}"
-        raise _another_target(path, where, f"{probes[i]:.6g}", f"{values[i]:.6g}")
+        raise _another_target(path, where, f"{expected[i]:.8g}", f"{found[i]:.8g}")
 
 
 def _another_target(path: Path, what: str, expected: Any, found: Any) -> StorageError:

@@ -20,7 +20,7 @@ def to_data(value: Any, name: str = "") -> tuple[Any, dict[str, np.ndarray]]:
     """(JSON, arrays): records by class name and fields, containers as they are, arrays by the path that leads to them."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value, {}
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and _known().get(type(value).__name__) is type(value):
         parts = {f.name: to_data(getattr(value, f.name), _join(name, f.name)) for f in dataclasses.fields(value)}
         return {"record": type(value).__name__, "fields": {n: p[0] for n, p in parts.items()}}, _merge(parts.values())
     if isinstance(value, (tuple, list)):
@@ -32,7 +32,7 @@ def to_data(value: Any, name: str = "") -> tuple[Any, dict[str, np.ndarray]]:
         f"The kernel cannot be saved: its field {name!r} is not data.",
         expected="numbers, arrays, strings, tuples and saltus records",
         found=type(value).__name__,
-        hint="a kernel that holds a function can be run, but not with checkpoint= or store=",
+        hint="such a kernel can be run, but not with checkpoint=",
     )
 
 
@@ -49,9 +49,13 @@ def from_data(structure: Any, arrays: Any) -> Any:
     return obj
 
 
+def _known() -> dict[str, type]:
+    return {cls.__name__: cls for root in (Kernel, Preconditioner, Incidence) for cls in (root, *_descendants(root))}
+
+
 def _record_class(name: str) -> type:
     """Among the records that kernels are made of, those of the user included: what is already imported, nothing else."""
-    known = {cls.__name__: cls for root in (Kernel, Preconditioner, Incidence) for cls in (root, *_descendants(root))}
+    known = _known()
     if name not in known:
         raise StorageError(
             f"The kernel {name!r} is not known here.",

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from ..kernels import Kernel
 from ..target import Target
 from .checkpoint import Checkpoint, pack, unpack
 from .kept import Kept
-from .loop import DRAWS, WARMUP, Carry, advance, agree, fetch, per_chain, seed_words, spread_carry
+from .loop import DRAWS, WARMUP, Carry, advance, agree, fetch, first_does, per_chain, seed_words, spread_carry
 from .progress import EnergyTrace, Silent, Status
 from .recording import Recording
 from .settings import Settings
@@ -71,6 +72,10 @@ class Run:
         return self.done // self.thin
 
     @property
+    def num_draws(self) -> int:
+        return self.num_rows if self.phase == DRAWS else 0
+
+    @property
     def block_start(self) -> int:
         """The first row of the block that the next step belongs to."""
         return self.num_rows // self.rows * self.rows
@@ -116,6 +121,9 @@ class Run:
     def end(self) -> None:
         """The rows of the block that was being filled; the state keeps them too."""
         self.hand_over(self.block_start, self.num_rows - self.block_start, unfinished=True)
+        if not self.num_draws:  # no draw at all: none of every variable
+            none = {name: np.zeros((0, self.settings.num_chains, *x.shape[2:]), x.dtype) for name, x in self.carry.block.items()}
+            self.kept.write(DRAWS, 0, none, unfinished=True)
 
     def rows_written(self) -> dict[int, int]:
         """By phase: rows that have left the state."""
@@ -130,10 +138,9 @@ class Run:
             fetch(self.carry),
             lambda x, axis: x[: self.settings.num_chains] if axis == 0 else x[:filled, : self.settings.num_chains],
         )
-        if jax.process_index() == 0:
-            header = {"phase": self.phase, "done": self.done, "times": vars(self.times)}
-            sums = {f"sum.{name}": value for name, value in (self.kept.statistics.sums if self.kept.statistics else {}).items()}
-            self.checkpoint.write_state(header, {**pack(cropped, "carry"), **sums})
+        header = {"phase": self.phase, "done": self.done, "times": vars(self.times)}
+        sums = {f"sum.{name}": value for name, value in (self.kept.statistics.sums if self.kept.statistics else {}).items()}
+        first_does(partial(self.checkpoint.write_state, header, {**pack(cropped, "carry"), **sums}))
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a state that `save` wrote."""
@@ -161,30 +168,29 @@ def _with_rows(x: np.ndarray, rows: int) -> np.ndarray:
     return np.concatenate([x, np.zeros((rows - len(x), *x.shape[1:]), x.dtype)])
 
 
-def drive(run: Run, progress: Silent, time_limit: float | None, checkpoint_every: float) -> str:
+def drive(run: Run, progress: Silent, presses: Presses, time_limit: float | None, checkpoint_every: float) -> str:
     """Go on until the run is finished, interrupted or out of time; returns "" or why it is incomplete."""
     if run.finished:
         return ""
     deadline = time.monotonic() + time_limit if time_limit else np.inf
-    saved, steps, report = time.monotonic(), 1, Report(progress)
-    with interruptible() as presses:
-        progress.say(f"compiling {run.kernel!r} for {run.settings.num_chains} chains on {run.target.space}")
-        run.times.compile += _timed(run, 0)  # no step: one executable serves any number of them
+    saved, steps, report = time.monotonic(), 1, Report(progress, deadline)
+    progress.say(f"compiling {run.kernel!r} for {run.settings.num_chains} chains on {run.target.space}")
+    run.times.compile += _timed(run, 0)  # no step: one executable serves any number of them
+    run.next_phase()
+    while not run.finished:
+        now = time.monotonic()
+        reason = "interrupted" if presses.count else "time limit" if now >= deadline else ""
+        steps, stop, save = _agree(steps, reason, now - saved > checkpoint_every)
+        if stop or save:
+            run.save()
+            saved = now
+        if stop:
+            return stop
+        seconds = _timed(run, chunk := min(steps, run.steps_left_in_block()))
+        report.after(run, chunk, seconds)
         run.next_phase()
-        while not run.finished:
-            now = time.monotonic()
-            reason = "interrupted" if presses else "time limit" if now >= deadline else ""
-            steps, stop, save = _agree(steps, reason, now - saved > checkpoint_every)
-            if stop or save:
-                run.save()
-                saved = now
-            if stop:
-                return stop
-            seconds = _timed(run, chunk := min(steps, run.steps_left_in_block()))
-            report.after(run, chunk, seconds)
-            run.next_phase()
-            steps = _paced(chunk, seconds, deadline - time.monotonic())
-        run.save()
+        steps = _paced(chunk, seconds, deadline - time.monotonic())
+    run.save()
     return ""
 
 
@@ -222,8 +228,8 @@ def _agree(steps: int, reason: str, save: bool) -> tuple[int, str, bool]:
 class Report:
     """Turns chunks into Status for the progress display."""
 
-    def __init__(self, progress: Silent):
-        self.progress, self.trace = progress, EnergyTrace()
+    def __init__(self, progress: Silent, deadline: float):
+        self.progress, self.deadline, self.trace = progress, deadline, EnergyTrace()
         self.phase = self.row = -1
         self.per_step = 0.0
         self.acceptance = self.jump = float("nan")
@@ -256,22 +262,30 @@ class Report:
             acceptance=self.acceptance,
             jump=self.jump,
             ess=self.trace.ess(run.settings.num_chains, now=run.done == run.total),
-            seconds_left=still * self.per_step,
+            seconds_left=min(still * self.per_step, max(self.deadline - time.monotonic(), 0)),
         )
 
 
+@dataclass
+class Presses:
+    """Ctrl-C, as far as it has been pressed: noted and acted on between chunks; at `patience` presses it stops at once."""
+
+    count: int = 0
+    patience: int = 2
+
+
 @contextlib.contextmanager
-def interruptible() -> Iterator[list]:
-    """Ctrl-C is noted and acted on between chunks; a second one stops at once. The list has an entry per press."""
-    presses: list = []
+def interruptible() -> Iterator[Presses]:
+    """Count presses of Ctrl-C instead of raising; only the main thread can."""
+    presses = Presses()
     if threading.current_thread() is not threading.main_thread():
         yield presses
         return
 
     def note(number: int, frame: Any) -> None:
-        if presses:
+        presses.count += 1
+        if presses.count >= presses.patience:
             raise KeyboardInterrupt
-        presses.append(number)
 
     before = signal.signal(signal.SIGINT, note)
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +16,21 @@ import numpy as np
 
 from .. import errors
 
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 FORMAT = 1  # of everything a run writes; a reader refuses what is newer
 
 
 def write_npz(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write all or nothing: a reader sees the old file or the new one, also after a kill."""
     aside = path.with_name(path.name + ".aside")
-    text = json.dumps({"format": FORMAT, **header})
+    text = json.dumps({"format": FORMAT, **header, "arrays": sorted(arrays)})
+    named = {f"array.{name}": array for name, array in arrays.items()}
     try:
         with open(aside, "wb") as file:
-            np.savez(file, **{"header": np.frombuffer(text.encode(), np.uint8), **arrays})  # type: ignore[arg-type]
+            np.savez(file, **{"header": np.frombuffer(text.encode(), np.uint8), **named})  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
@@ -35,23 +43,28 @@ def read_npz(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarra
     """(header, arrays) of a file written by `write_npz` for this `kind`; StorageError names the file otherwise."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(bytes(arrays.pop("header")))
-        found_format, found_kind = header["format"], header["kind"]
+            header = json.loads(bytes(file["header"]))
+            _check_header(path, header, kind)
+            return header, {name: file[f"array.{name}"] for name in header["arrays"]}
+    except errors.StorageError:
+        raise
     except FileNotFoundError:
         raise damaged(path, "no such file", "it was deleted or never written") from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as cause:
+    except _UNREADABLE as cause:
         raise damaged(path, f"{type(cause).__name__}: {cause}", "the file was truncated, corrupted, or is not ours") from cause
-    if found_kind != kind:
-        raise damaged(path, f"a file that holds {found_kind!r}", "files were renamed or mixed up")
-    if found_format > FORMAT:
+
+
+def _check_header(path: Path, header: dict[str, Any], kind: str) -> None:
+    """The version first: a newer file may look different in everything else."""
+    if header["format"] > FORMAT:
         raise errors.StorageError(
             f"{path} was written by a newer saltus.",
             expected=f"format {FORMAT} or older",
-            found=f"format {found_format}",
+            found=f"format {header['format']}",
             hint="upgrade saltus; the file was left as it is",
         )
-    return header, arrays
+    if header["kind"] != kind:
+        raise damaged(path, f"a file that holds {header['kind']!r}", "files were renamed or mixed up")
 
 
 def damaged(path: Path, found: str, cause: str) -> errors.StorageError:
@@ -70,6 +83,17 @@ def cannot_write(path: Path, cause: OSError, hint: str = "") -> errors.StorageEr
         found=f"{type(cause).__name__}: {cause.strerror or cause}",
         hint=hint or "what was written before is untouched",
     )
+
+
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[None]:
+    """What is at `path` is moved away while the new takes its place, then deleted: never half of it is there."""
+    old = path.with_name(path.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if path.exists():
+        path.rename(old)
+    yield
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def check_writable(path: Path, what: str) -> None:

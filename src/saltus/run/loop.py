@@ -18,12 +18,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .. import random
 from .._record import default_float, record
+from ..errors import RunError
 from ..kernels import Info, Kernel
 from ..spaces import Space
 from ..target import Point, Target
 from .recording import Recording
 
-START, WARMUP, DRAWS = 0, 1, 2  # the phases: choosing the first states, burn-in, what is kept
+START, WARMUP, DRAWS, TUNING = 0, 1, 2, 3  # the phases: choosing the first states, burn-in, what is kept; before it all
 
 _CHAINS, _ALL = PartitionSpec("chains"), PartitionSpec()
 
@@ -75,7 +76,7 @@ def seed_words(seed: int) -> np.ndarray:
     return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
 
 
-def _chain_key(words: jax.Array, phase: Any, chain: jax.Array) -> jax.Array:
+def chain_key(words: jax.Array, phase: Any, chain: jax.Array) -> jax.Array:
     key = jax.random.wrap_key_data(words, impl="threefry2x32")
     return random.fold_in(random.fold_in(key, phase), chain)
 
@@ -83,7 +84,7 @@ def _chain_key(words: jax.Array, phase: Any, chain: jax.Array) -> jax.Array:
 @partial(jax.jit, static_argnums=0)
 def random_codes(space: Space, words: jax.Array, chains: jax.Array, attempt: jax.Array) -> jax.Array:
     """(chains, d) codes drawn uniformly; another attempt is another draw."""
-    return jax.vmap(lambda c: space.random(random.fold_in(_chain_key(words, START, c), attempt)))(chains)
+    return jax.vmap(lambda c: space.random(random.fold_in(chain_key(words, START, c), attempt)))(chains)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -111,7 +112,7 @@ def advance(
     """
 
     def advance_here(kernel: Kernel, target: Target, chains: jax.Array, carry: Carry, clock: dict[str, Any]) -> Carry:
-        keys = jax.vmap(lambda c: _chain_key(clock["words"], clock["phase"], c))(chains)
+        keys = jax.vmap(lambda c: chain_key(clock["words"], clock["phase"], c))(chains)
         thin = clock["thin"]
 
         def step(t: jax.Array, carry: Carry) -> Carry:
@@ -147,6 +148,18 @@ def fetch(tree: Any) -> Any:
     from jax.experimental import multihost_utils
 
     return multihost_utils.process_allgather(tree, tiled=True)
+
+
+def first_does(action: Callable[[], Any]) -> None:
+    """Process 0 does it; where it fails, every process raises, so that none waits for the others."""
+    failure: Exception | None = None
+    if jax.process_index() == 0:
+        try:
+            action()
+        except Exception as cause:
+            failure = cause
+    if int(agree(np.array(failure is not None, np.int32))):
+        raise failure or RunError("Process 0 could not go on.", hint="its own message says why")
 
 
 def agree(value: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 _MOST_TRACE = 2048  # points per chain, and chains, that the ESS so far is computed from
@@ -37,7 +38,7 @@ class Status:
         if np.isfinite(self.acceptance):
             shown += [("accept", f"{self.acceptance:.2f}"), ("jump", f"{self.jump:.3g}")]
         if self.ess is not None:
-            shown.append(("ESS", _number(self.ess) if self.ess > 0 else "energy is constant"))
+            shown.append(("ESS", _number(self.ess) if self.ess > 0 else "constant"))
         return shown
 
     def line(self) -> str:
@@ -47,34 +48,48 @@ class Status:
 
 
 class EnergyTrace:
-    """The energies so far, thinned by halves to a bounded length, for the ESS so far."""
+    """The energies so far, for the ESS so far: the newest draws in full, and all of them thinned by halves."""
 
     def __init__(self) -> None:
-        self.stride, self.seen, self.values = 1, 0, np.zeros((0, 0))
+        self.stride, self.seen = 1, 0
+        self.thinned = self.newest = np.zeros((0, 0))
         self._last: float | None = None
         self._time = 0.0
 
     def extend(self, lp: np.ndarray) -> None:
         """lp: (rows, chains), the rows since the last call."""
         lp = lp[:, :_MOST_CHAINS]
-        rows = lp[(-self.seen) % self.stride :: self.stride]
+        self.thinned = _stacked(self.thinned, lp[(-self.seen) % self.stride :: self.stride])
+        self.newest = _stacked(self.newest, lp)[-_MOST_TRACE:]
         self.seen += len(lp)
-        self.values = np.concatenate([self.values, rows]) if self.values.size else rows
-        while len(self.values) > _MOST_TRACE:
-            self.values, self.stride = self.values[::2], 2 * self.stride
+        while len(self.thinned) > _MOST_TRACE:
+            self.thinned, self.stride = self.thinned[::2], 2 * self.stride
 
     def ess(self, num_chains: int, now: bool) -> float | None:
         """Effective draws of the energy over all chains, at most once a second unless wanted `now`.
 
         None before 20 draws; 0 where every chain is constant.
         """
-        from ..diagnostics import ess
-
-        if len(self.values) < 20 or (not now and time.monotonic() - self._time < _ESS_EVERY):
+        if self.seen < 20 or (not now and time.monotonic() - self._time < _ESS_EVERY):
             return self._last
-        self._last = float(np.sum(ess(self.values.T))) * num_chains / self.values.shape[1]
+        per_chain = self.seen / self._autocorrelation_time()
+        self._last = float(np.mean(per_chain)) * num_chains
         self._time = time.monotonic()
         return self._last
+
+    def _autocorrelation_time(self) -> np.ndarray:
+        """In draws, chain by chain: fast changes show in the newest draws, slow ones in the thinned trace."""
+        from ..diagnostics import autocorrelation_time
+
+        fast = autocorrelation_time(self.newest.T)
+        slow = autocorrelation_time(self.thinned.T)
+        constant = ~np.isfinite(slow)
+        slow = np.where(slow > 1.5, self.stride * slow, 0)  # strides longer than the memory of the chain show none
+        return np.where(constant, np.inf, np.maximum(np.where(np.isfinite(fast), fast, 0), np.maximum(slow, 0.5)))
+
+
+def _stacked(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    return np.concatenate([old, new]) if old.size else new
 
 
 class Silent:
@@ -173,7 +188,8 @@ class Live(Silent):
 
 
 def make_progress(wanted: bool) -> Silent:
-    if not wanted:
+    """What fits where we are; process 0 alone speaks."""
+    if not wanted or jax.process_index() != 0:
         return Silent()
     if sys.stderr.isatty():
         try:

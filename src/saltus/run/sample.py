@@ -8,6 +8,7 @@ import json
 import platform
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +18,24 @@ import numpy as np
 from .. import errors
 from ..kernels import Kernel
 from ..target import Target
-from .checkpoint import Checkpoint, check_fingerprint, check_same_run, fingerprint
+from .checkpoint import Checkpoint, check_fingerprint, check_log_probs, check_same_run, fingerprint
 from .codec import from_data, to_data
-from .drive import Run, drive
+from .drive import Run, drive, interruptible
 from .kept import Kept
-from .loop import DRAWS, agree, begin, chain_mesh, everywhere, fetch, spread
+from .loop import begin, chain_mesh, everywhere, fetch, first_does, spread
 from .progress import make_progress
 from .recording import Recording, rows_per_block
 from .result import kernel_variables, make_tree, open_run, site_names, statistic_variables
 from .settings import (
     Settings,
+    check_kernel_fits,
     check_memory,
     check_observables,
     draw_bytes,
+    find_sampler,
     packed_bytes,
     read_flag,
     read_path,
-    read_sampler,
     read_seconds,
     read_settings,
     read_target,
@@ -65,10 +67,12 @@ def sample(
     keep: Any = "draws",
     keep_warmup: bool = False,
     overwrite: bool = False,
+    adaptation: str = "default",
 ) -> xr.DataTree:
     """Draw from a target; returns an `xarray.DataTree` that ArviZ reads.
 
-    sampler: a kernel such as `saltus.NCG(step_size=0.5)`; it is used as it is, never adapted.
+    sampler: a kernel such as `saltus.NCG(step_size=0.5)` is used as it is; a class or name ("pavg") is tuned first, by
+        `saltus.tune(target, sampler, seed, adaptation=adaptation)`, and frozen. Sampling never adapts.
     num_draws, num_warmup, num_chains: draws kept and burn-in steps of each chain. thin: steps per draw.
     seed: the numbers of step t of chain c depend on (seed, c, t) only.
     initial: states, shown or embedded: one for all chains or one each; None: `target.initial`, or random states.
@@ -86,10 +90,12 @@ def sample(
     folder, store_path = read_path(checkpoint, "checkpoint"), read_path(store, "store")
     overwrite = read_flag(overwrite, "overwrite")
     check_observables(recording, target)
-    kernel = read_sampler(sampler, target)
+    with make_progress(options.progress) as shown:
+        kernel, tuning = _choose(sampler, target, settings.seed, initial, adaptation, None if overwrite else folder, shown)
+    check_kernel_fits(kernel, target)
     warn_of_parity(kernel, target.space, settings.thin)
     codes = initial_codes(target, initial, settings.num_chains)
-    plan = _Plan(target, settings, recording, kernel, codes, store_path, Checkpoint(folder) if folder else None)
+    plan = _Plan(target, settings, recording, kernel, codes, store_path, Checkpoint(folder) if folder else None, tuning)
     plan.check_room()
     return _carry_out(plan, options, _check_places(plan, overwrite))
 
@@ -119,17 +125,52 @@ def resume(
     check_fingerprint(folder, header, arrays["probes"], target)
     settings, recording = _same_again(target, header["settings"], num_draws, keep)
     check_observables(recording, target)
-    kernel = from_data(header["kernel"], {n.removeprefix("kernel."): a for n, a in arrays.items() if n.startswith("kernel.")})
-    store = Path(header["store"]) if header["store"] else None
-    plan = _Plan(target, settings, recording, kernel, arrays.get("initial"), store, saved)
+    kernel = _stored_kernel(header, arrays)
+    store = _found_store(header["store"], folder)
+    plan = _Plan(target, settings, recording, kernel, arrays.get("initial"), store, saved, header["tuning"])
+    plan.check_room()
+    if plan.settings.num_draws > header["settings"]["num_draws"]:
+        first_does(lambda: saved.update(*plan.as_data()))  # a longer run from now on
     return _carry_out(plan, options, saved.read_state())
+
+
+def _found_store(store: str | None, folder: Path) -> Path | None:
+    """Where the store was, or beside the checkpoint where both were moved."""
+    if store is None or Path(store).exists() or not (folder.parent / Path(store).name).exists():
+        return Path(store) if store else None
+    return folder.parent / Path(store).name
+
+
+def _choose(
+    sampler: Any, target: Target, seed: int, initial: Any, adaptation: str, folder: Path | None, progress: Any
+) -> tuple[Kernel, str]:
+    """The kernel and how it came about: as given, tuned now, or as tuned when the checkpoint in `folder` was begun."""
+    if isinstance(sampler, Kernel):
+        return sampler, "none: the kernel was given"
+    kind = find_sampler(sampler)
+    if folder and (folder / "run.npz").exists():
+        header, arrays = Checkpoint(folder).read_run()
+        if header["kernel"]["record"] == kind.__name__:
+            return _stored_kernel(header, arrays), header["tuning"]
+    from ..adaptation import tune
+
+    progress.say(f"tuning {kind.__name__} on {target.space}")
+    tuned = tune(target, kind, seed, initial=initial, adaptation=adaptation)
+    progress.tell(f"tuned to {tuned.kernel!r}")
+    return tuned.kernel, str(tuned.report)
+
+
+def _stored_kernel(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
+    return from_data(header["kernel"], {n.removeprefix("kernel."): a for n, a in arrays.items() if n.startswith("kernel.")})
 
 
 def _same_again(target: Target, asked: dict[str, Any], num_draws: Any, keep: Any) -> tuple[Settings, Recording]:
     """The settings of a checkpoint, perhaps with more draws."""
     names = tuple(asked["keep"])
     stored = Settings(**{**asked, "keep": names})
-    observed = names != ("draws",) and not stored.statistics
+    observed = stored.keep_kind == "observables"
+    if keep is not None and not observed:
+        raise errors.RunError("`keep` cannot be changed.", expected=f"nothing: this run keeps {', '.join(names)}", found=repr(keep))
     if observed and (not isinstance(keep, dict) or tuple(keep) != names):
         raise errors.RunError(
             "This run keeps observables, and functions are not stored.",
@@ -137,6 +178,7 @@ def _same_again(target: Target, asked: dict[str, Any], num_draws: Any, keep: Any
             found=repr(keep),
         )
     again = {**vars(stored), "keep": keep if observed else names}
+    again.pop("keep_kind")
     if num_draws is not None:
         again["num_draws"] = num_draws
     settings, recording = read_settings(target.space, **again)
@@ -172,6 +214,7 @@ class _Plan:
     codes: np.ndarray | None  # (chains, d) the first states; None: random ones
     store: Path | None
     checkpoint: Checkpoint | None
+    tuning: str  # how the kernel was chosen
 
     @property
     def rows(self) -> int:
@@ -206,6 +249,7 @@ class _Plan:
             "settings": {**vars(self.settings), "keep": list(self.settings.keep)},
             "kernel": structure,
             "kernel_repr": repr(self.kernel),
+            "tuning": self.tuning,
             "store": str(self.store) if self.store else None,
             "fingerprint": told,
         }
@@ -225,7 +269,7 @@ def _check_places(plan: _Plan, overwrite: bool) -> Any:
     if plan.checkpoint:
         plan.checkpoint.check_place()
         folder = plan.checkpoint.folder
-        if folder.exists() and not overwrite:
+        if plan.checkpoint.exists() and not overwrite:
             old = plan.checkpoint.read_run()
             check_fingerprint(folder, old[0], old[1]["probes"], plan.target)
             check_same_run(folder, old, plan.as_data())
@@ -233,26 +277,25 @@ def _check_places(plan: _Plan, overwrite: bool) -> Any:
             if state:
                 return state
             overwrite = True  # killed before its first state: what it wrote is ours to replace
-    if plan.store and jax.process_index() == 0:
-        check_store(plan.store, overwrite, plan.bytes_on_disk())
+    if plan.store:
+        first_does(partial(check_store, plan.store, overwrite, plan.bytes_on_disk()))
     return None
 
 
 def _carry_out(plan: _Plan, options: _Options, state: Any) -> xr.DataTree:
     """Drive the plan from a state, or from its start, to its end."""
-    settings, progress = plan.settings, make_progress(options.progress and jax.process_index() == 0)
-    store = Store(plan.store, plan.target.space, settings.num_chains, plan.rows) if plan.store else None
-    with progress:
+    store = Store(plan.store, plan.target.space, plan.settings.num_chains, plan.rows) if plan.store else None
+    with interruptible() as presses, make_progress(options.progress) as progress:
         run = _started(plan, store, state, progress)
         begun = (run.phase, run.done)
-        reason = drive(run, progress, options.time_limit, options.checkpoint_every)
+        reason = drive(run, progress, presses, options.time_limit, options.checkpoint_every)
+        presses.count, presses.patience = 0, 3  # what follows is short and saves the draws
         _need_draws(plan, run, reason, begun, options)
         run.end()
         attributes = _attributes(plan, run, reason)
         if reason:
-            drawn = run.num_rows if run.phase == DRAWS else 0
-            progress.tell(f"incomplete ({reason}): {drawn} draws of {settings.num_draws}")
-    return _stored_tree(plan, store, run, attributes) if store else _memory_tree(plan, run, attributes)
+            progress.tell(f"incomplete ({reason}): {run.num_draws} draws of {plan.settings.num_draws}")
+        return _stored_tree(plan, store, run, attributes) if store else _memory_tree(plan, run, attributes)
 
 
 def _started(plan: _Plan, store: Store | None, state: Any, progress: Any) -> Run:
@@ -270,23 +313,36 @@ def _started(plan: _Plan, store: Store | None, state: Any, progress: Any) -> Run
         carry = start_points(lambda codes: begin_at(spread(mesh, codes)), plan.target, plan.codes, numbers, settings.seed)
     else:  # its shapes; `restore` has its numbers
         carry = jax.eval_shape(begin_at, jax.ShapeDtypeStruct((padded, plan.target.space.num_sites), np.int32))
-    if jax.process_index() == 0:  # only now that the chains have a start is anything written or replaced
-        if plan.checkpoint and state is None:
-            plan.checkpoint.create(*plan.as_data())
-        if store:
-            _open_store(plan, store, fresh=state is None)
+    first_does(lambda: _open_places(plan, store, fresh=state is None))  # only now that the chains have a start
     kept = Kept(plan.target.space, settings, plan.rows, store, plan.checkpoint)
     run = Run(settings, plan.recording, kernel, target, mesh, spread(mesh, numbers), plan.rows, carry, kept, plan.checkpoint)
     if state:
         run.restore(*state)
+        if not run.finished:
+            _check_chains(plan, run, begin_at)
     run.times.compile += time.perf_counter() - began
     return run
 
 
-def _open_store(plan: _Plan, store: Store, fresh: bool) -> None:
-    if not fresh:
-        store.reopen()
-        return
+def _check_chains(plan: _Plan, run: Run, begin_at: Any) -> None:
+    """StorageError where the target has another log_prob at the chains' own states than the checkpoint says."""
+    assert plan.checkpoint
+    expected, found = fetch((run.carry.points.log_prob, begin_at(run.carry.points.codes).points.log_prob))
+    num = plan.settings.num_chains
+    check_log_probs(plan.checkpoint.folder, "log_prob at a chain's state", expected[:num], found[:num])
+
+
+def _open_places(plan: _Plan, store: Store | None, fresh: bool) -> None:
+    """Create what is to be written to, or open it again."""
+    if plan.checkpoint and fresh:
+        plan.checkpoint.create(*plan.as_data())
+    if store and fresh:
+        _create_store(plan, store)
+    elif store:
+        store.reopen(complete=0, incomplete_because="not finished yet", num_draws=plan.settings.num_draws)
+
+
+def _create_store(plan: _Plan, store: Store) -> None:
     space, names = plan.target.space, plan.target.names
     store.create({**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites, "label_dtype": str(space.labels.dtype)})
     store.set(**({"names": list(names)} if names else {}))
@@ -296,11 +352,10 @@ def _open_store(plan: _Plan, store: Store, fresh: bool) -> None:
 
 def _need_draws(plan: _Plan, run: Run, reason: str, begun: tuple[int, int], options: _Options) -> None:
     """RunError where the time limit left no draw and, with a checkpoint, not even a step."""
-    drew = run.phase == DRAWS and run.num_rows > 0
-    if reason != "time limit" or drew or (plan.checkpoint and (run.phase, run.done) != begun):
+    if reason != "time limit" or run.num_draws or (plan.checkpoint and (run.phase, run.done) != begun):
         return
-    if plan.store and not plan.checkpoint and jax.process_index() == 0:
-        shutil.rmtree(plan.store)  # empty, and in the way of the next attempt
+    if plan.store and not plan.checkpoint:
+        first_does(partial(shutil.rmtree, plan.store))  # empty, and in the way of the next attempt
     raise errors.RunError(
         "`time_limit` is too short for a single draw.",
         expected=f"more than {options.time_limit:g} s",
@@ -324,10 +379,12 @@ def _kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _stored_tree(plan: _Plan, store: Store, run: Run, attributes: dict[str, Any]) -> xr.DataTree:
-    if jax.process_index() == 0:
-        store.add_group("statistics", _statistics(plan, run), {}) if run.kept.statistics else None
+    def complete() -> None:
+        if run.kept.statistics:
+            store.add_group("statistics", _statistics(plan, run), {})
         store.set(**attributes)
-    agree(np.zeros(1, np.int32))  # all processes: the store is complete now
+
+    first_does(complete)
     return open_run(store.path)
 
 
@@ -354,7 +411,7 @@ def _static_attributes(plan: _Plan) -> dict[str, Any]:
         "evaluations_per_step": plan.kernel.evaluations(plan.target),
         "numeric": int(space.values.ndim == 1),
         "num_values": space.num_values,
-        "tuning": "none: the kernel was given",
+        "tuning": plan.tuning,
     }
 
 

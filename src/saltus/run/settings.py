@@ -20,7 +20,7 @@ from ..errors import KernelError, RunError, SaltusError, TargetError
 from ..kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Kernel, UniformMH
 from ..spaces import Space
 from ..target import Target
-from .recording import Recording, code_dtype, stats_bytes
+from .recording import STATS, Recording, code_dtype, stats_bytes
 
 SAMPLERS = {
     "ncg": NCG,
@@ -45,11 +45,12 @@ class Settings:
     seed: int
     thin: int
     keep: tuple[str, ...]  # ("draws",), or names of statistics, or names of observables
+    keep_kind: str  # "draws", "statistics" or "observables"
     keep_warmup: bool
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        return tuple(name for name in self.keep if name in STATISTICS)
+        return self.keep if self.keep_kind == "statistics" else ()
 
 
 def read_settings(
@@ -60,9 +61,10 @@ def read_settings(
         num_draws=as_size(num_draws, "num_draws", RunError),
         num_warmup=as_size(num_warmup, "num_warmup", RunError, least=0),
         num_chains=as_size(num_chains, "num_chains", RunError),
-        seed=_read_seed(seed),
+        seed=read_seed(seed),
         thin=1 if isinstance(thin, str) and thin == "auto" else _read_thin(thin),
         keep=(keep_names := _read_keep(keep)),
+        keep_kind=_keep_kind(keep),
         keep_warmup=read_flag(keep_warmup, "keep_warmup"),
     )
     steps = max(settings.num_draws * settings.thin, settings.num_warmup)
@@ -85,7 +87,7 @@ def _read_thin(thin: Any) -> int:
         raise RunError("`thin` is not usable.", expected='an integer >= 1, or "auto"', found=repr(thin)) from None
 
 
-def _read_seed(seed: Any) -> int:
+def read_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
         hint = "pass a whole number, not a key: saltus makes the keys" if hasattr(seed, "dtype") else ""
         raise RunError("`seed` is not usable.", expected="an integer from 0 to 2**64 - 1", found=repr(seed), hint=hint)
@@ -119,10 +121,11 @@ def read_path(value: Any, name: str) -> Path | None:
 
 
 def _read_keep(keep: Any) -> tuple[str, ...]:
-    expected = f'"draws", one or several of {", ".join(map(repr, STATISTICS))}, or {{name: function of s}}'
+    expected = f'"draws", one or several of {", ".join(map(repr, STATISTICS))}, or {{name: function of s}}, names as in Python'
     if isinstance(keep, Mapping):
-        reserved = {"s", "chain", "draw", "site", "lp", "acceptance_rate", "accepted", "jump", "changed_sites"}
-        wrong = [name for name, fn in keep.items() if not isinstance(name, str) or not callable(fn) or name in reserved]
+        reserved = {"s", "chain", "draw", "site", *STATS}
+        usable = {n for n in keep if isinstance(n, str) and n.isidentifier() and n not in reserved}
+        wrong = [name for name, fn in keep.items() if name not in usable or not callable(fn)]
         if not keep or wrong:
             found = f"{wrong[0]!r}: {keep[wrong[0]]!r}" if wrong else "an empty dict"
             hint = "this name has a meaning of its own: take another" if wrong and wrong[0] in reserved else ""
@@ -134,6 +137,12 @@ def _read_keep(keep: Any) -> tuple[str, ...]:
     if not names or len(set(map(str, names))) < len(names) or any(name not in STATISTICS for name in names):
         raise RunError("`keep` is not known.", expected=expected, found=repr(keep), hint=_nearest(keep, ("draws", *STATISTICS)))
     return names
+
+
+def _keep_kind(keep: Any) -> str:
+    if isinstance(keep, Mapping):
+        return "observables"
+    return "draws" if keep == "draws" or tuple(keep) == ("draws",) else "statistics"
 
 
 def _nearest(found: Any, known: Any) -> str:
@@ -148,11 +157,8 @@ def read_target(target: Any) -> Target:
     return target
 
 
-def read_sampler(sampler: Any, target: Target) -> Kernel:
-    """A kernel instance; a name or class where it has no settings that must be chosen."""
-    if isinstance(sampler, Kernel):
-        _check_kernel(sampler, target)
-        return sampler
+def find_sampler(sampler: Any) -> Any:
+    """The class that a name, or the class itself, means."""
     name = sampler.lower().replace("_", "-") if isinstance(sampler, str) else sampler
     kind = SAMPLERS.get(name) if isinstance(name, str) else name
     if not (isinstance(kind, type) and issubclass(kind, Kernel)):
@@ -162,18 +168,10 @@ def read_sampler(sampler: Any, target: Target) -> Kernel:
             found=repr(sampler),
             hint=_nearest(sampler, SAMPLERS),
         )
-    try:
-        return read_sampler(kind(), target)
-    except TypeError as cause:
-        raise KernelError(
-            f"{kind.__name__} has settings that must be chosen.",
-            expected=f"an instance, such as saltus.{kind.__name__}(...)",
-            found=repr(sampler),
-            hint=str(cause).replace("__init__() ", ""),
-        ) from None
+    return kind
 
 
-def _check_kernel(kernel: Kernel, target: Target) -> None:
+def check_kernel_fits(kernel: Kernel, target: Target) -> None:
     """That this kernel can step this target: its own checks, then one abstract step."""
     codes = jax.ShapeDtypeStruct((target.space.num_sites,), jnp.int32)
     kernel.check_settings(target)

@@ -56,7 +56,11 @@ class Segments:
         for start in range(0, num_rows, self.rows):
             path = self._path(start)
             header, block = read_npz(path, "segment")
-            if header["start"] != start or any(len(rows) != min(self.rows, num_rows - start) for rows in block.values()):
+            if (
+                not block
+                or header["start"] != start
+                or any(len(rows) != min(self.rows, num_rows - start) for rows in block.values())
+            ):
                 raise damaged(path, f"rows from {header['start']}", "files were renamed or mixed up")
             yield start, block
 
@@ -69,31 +73,42 @@ class Statistics:
 
     $$ n, \quad \sum_t r_t, \quad \sum_t r_t r_t^\top, \quad \sum_t e_t e_t^\top, \quad \arg\max_t f(s_t) $$
 
-    with r = s minus the middle of the values (so that float32 block sums keep their digits) and e the one-hot codes.
-    Blocks are summed whole and in order, so that neither chunks nor kills change a bit.
+    with r = s minus the chain's mean in its first block (so that float32 products keep their digits) and e the one-hot
+    codes. Blocks are summed whole and in order, so that neither chunks nor kills change a bit.
     """
 
     def __init__(self, space: Space, names: tuple[str, ...]):
         self.space, self.names = space, names
-        flat = space.values.reshape(space.num_values, -1)
-        self.middle = np.tile((flat.max(0) + flat.min(0)) / 2, space.num_sites)
-        self.centred = (flat - (flat.max(0) + flat.min(0)) / 2).astype(np.float32)
+        self.table = space.values.reshape(space.num_values, -1)
         self.sums: dict[str, np.ndarray] = {}
 
     def write(self, start: int, block: Block) -> None:
+        if not len(block["s"]):
+            return
         codes, lp = np.moveaxis(block["s"], 0, 1), block["lp"].T  # (chains, rows, d), (chains, rows)
-        chains, rows, _ = codes.shape
-        self._add("count", np.array(rows))
-        if {"mean", "covariance"} & set(self.names):
-            r = self.centred[codes].reshape(chains, rows, -1)
-            self._add("first", r.sum(1, dtype=np.float64))
-            if "covariance" in self.names:
-                self._add("second", (r.swapaxes(1, 2) @ r).astype(np.float64))
-        if "pairs" in self.names:
-            e = (codes[..., None] == np.arange(self.space.num_values)).reshape(chains, rows, -1).astype(np.float32)
-            self._add("pairs", (e.swapaxes(1, 2) @ e).astype(np.int64))
+        self._add("count", np.array(codes.shape[1]))
+        sums = [self._of_chain(number, own) for number, own in enumerate(codes)]  # one at a time: no array of all of them
+        for name in sums[0]:
+            self._add(name, np.stack([each[name] for each in sums]))
         if "best" in self.names:
             self._best(codes, lp)
+
+    def _of_chain(self, number: int, codes: np.ndarray) -> dict[str, np.ndarray]:
+        found = {}
+        if {"mean", "covariance"} & set(self.names):
+            s = self.table[codes].reshape(len(codes), -1)
+            if "centre" not in self.sums or len(self.sums["centre"]) <= number:
+                before = self.sums.get("centre", np.zeros((0, s.shape[1])))
+                self.sums["centre"] = np.concatenate([before, s.mean(0)[None]])
+            r = s - self.sums["centre"][number]
+            found["first"] = r.sum(0)
+            if "covariance" in self.names:
+                r = r.astype(np.float32)
+                found["second"] = (r.T @ r).astype(np.float64)
+        if "pairs" in self.names:
+            e = (codes[..., None] == np.arange(self.space.num_values)).reshape(len(codes), -1).astype(np.float32)
+            found["pairs"] = (e.T @ e).astype(np.int64)
+        return found
 
     def _add(self, name: str, increment: np.ndarray) -> None:
         self.sums[name] = self.sums.get(name, 0) + increment
@@ -117,7 +132,7 @@ class Statistics:
         if "first" in self.sums:
             mean = self.sums["first"] / n
             if "mean" in self.names:
-                found["mean"] = mean + self.middle
+                found["mean"] = mean + self.sums["centre"]
             if "covariance" in self.names:
                 found["covariance"] = self.sums["second"] / n - mean[:, :, None] * mean[:, None, :]
         if "pairs" in self.sums:
@@ -129,5 +144,5 @@ class Statistics:
     def bytes_needed(self, num_chains: int) -> int:
         """Of the sums, and of a block while it is added."""
         n, e = self.space.size, self.space.num_sites * self.space.num_values
-        per_chain = 8 * n + ("covariance" in self.names) * 20 * n**2 + ("pairs" in self.names) * 20 * e**2
+        per_chain = 24 * n + ("covariance" in self.names) * 20 * n**2 + ("pairs" in self.names) * 20 * e**2
         return num_chains * per_chain

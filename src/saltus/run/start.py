@@ -45,14 +45,27 @@ def start_points(begin: Callable[[Any], Carry], target: Target, codes: np.ndarra
         _check_given(fetch(carry.points.log_prob)[: len(codes)])
         return carry
     words = seed_words(seed)
-    drawn = np.asarray(random_codes(target.space, words, chains, 0))
+    carries: list[Carry] = []
+
+    def log_prob(drawn: np.ndarray) -> np.ndarray:
+        carries[:] = [begin(drawn)]
+        return fetch(carries[0].points.log_prob)
+
+    possible_codes(lambda attempt: np.asarray(random_codes(target.space, words, chains, attempt)), log_prob)
+    return carries[0]
+
+
+def possible_codes(
+    draw: Callable[[int], np.ndarray], log_prob: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(codes, f): chain by chain the first of a hundred draws whose f is finite."""
+    codes = draw(0)
     for attempt in range(1, _ATTEMPTS + 1):
-        carry = begin(drawn)
-        f = fetch(carry.points.log_prob)
+        f = log_prob(codes)
         bad = ~np.isfinite(f)
         if not bad.any():
-            return carry
-        drawn = np.where(bad[:, None], np.asarray(random_codes(target.space, words, chains, attempt)), drawn)
+            return codes, f
+        codes = np.where(bad[:, None], draw(attempt), codes)
     raise _no_start(f)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import StorageError
 from ..spaces import Space
-from .files import FORMAT, cannot_write, check_writable
+from .files import FORMAT, cannot_write, check_writable, replaced
 from .settings import readable
 from .sinks import Block
 
@@ -41,16 +41,20 @@ class Store:
 
     def create(self, attributes: dict[str, Any]) -> None:
         zarr = zarr_module()
+        attributes = {**attributes, _MARK: FORMAT, "labels": json.dumps(self.space.labels.tolist())}
         if self.path.exists():
-            shutil.rmtree(read_mark(self.path))
+            read_mark(self.path)
         try:
-            self.root = zarr.open_group(str(self.path), mode="w", zarr_format=3)
-            self.root.attrs.update({**attributes, _MARK: FORMAT, "labels": json.dumps(self.space.labels.tolist())})
+            with replaced(self.path):
+                self.root = zarr.create_group(
+                    str(self.path), attributes=attributes, zarr_format=3
+                )  # one write: marked from the first
         except OSError as cause:
             raise cannot_write(self.path, cause) from cause
 
-    def reopen(self) -> None:
+    def reopen(self, **attributes: Any) -> None:
         self.root = zarr_module().open_group(str(read_mark(self.path)), mode="r+")
+        self.set(**attributes)
 
     def truncate(self, group: str, num_rows: int) -> None:
         """Back to what the state of the run knows of."""

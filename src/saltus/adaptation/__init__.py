@@ -1,0 +1,3 @@
+from .tune import Tuned, TuningReport, tune
+
+__all__ = ["Tuned", "TuningReport", "tune"]

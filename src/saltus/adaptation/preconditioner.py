@@ -1,0 +1,190 @@
+r"""The preconditioner of PAVG: measured from a warm-up by AVG, scaled by least squares, tuned on jumps (PAPER_NOTES 2.3).
+
+With M a candidate (covariance, precision, the target's own Hessian, zero), Δ the moves of the warm-up and
+y = f(s') - f(s) - D(s -> s') what the local model missed,
+
+$$ \gamma_0 = \sum_t x_t y_t / \sum_t x_t^2, \qquad x_t = \tfrac12 \Delta_t^\top M \Delta_t, \qquad
+   R^2 = 1 - \sum_t (y_t - \gamma_0 x_t)^2 / \sum_t y_t^2. $$
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._record import changed, default_float
+from ..kernels import AVG, PAVG
+from ..local import Gradient
+from ..preconditioners import Dense, LowRank, Preconditioner
+from ..run.loop import seed_words
+from ..structure import SiteQuadratic
+from ..target import Target
+from .step_size import Curve, settle, tune_field, unit
+from .trial import Chains, record_chains
+
+RECORDED = 1000  # steps of AVG from which moments and fits are taken
+_DROPPED = 100  # of them, before
+_MOST_DENSE = 2000  # entries of s; beyond, nothing n x n is formed
+_RANK = 32
+_MOST_PAIRS = 10_000
+SCALES = np.array([0, 0.25, -0.25, 1, -1, 4, -4, 16, -16, 64, -64])
+
+
+@dataclass
+class Fit:
+    """One candidate: M, its least-squares scale γ0, the mean squared residual and R²."""
+
+    name: str
+    matrix: Any  # a Preconditioner, or None for zero
+    gamma: float
+    residual: float
+    r_squared: float
+
+
+def tune_pavg(target: Target, chains: Chains, adaptation: str = "default") -> tuple[PAVG, list[Curve], list[Fit], str]:
+    """The frozen kernel, the curves, the fits (best first), and a sentence that says what was found."""
+    avg, curve = tune_field(AVG(jnp.asarray(unit(target.space))), target, "step_size", chains)
+    codes, missed = _recorded(avg, target, chains)
+    fits = fit_candidates(target, codes, missed)
+    best = fits[0]
+    matrix = best.matrix if best.matrix is not None else next(f.matrix for f in fits if f.matrix is not None)
+    gamma = best.gamma if best.matrix is not None else 0.0
+    search = _hill_climb if adaptation == "paper" else _search
+    kernel, curves = search(PAVG(avg.step_size, matrix), target, gamma, chains)
+    told = f"{best.name} explains {100 * best.r_squared:.1f} % of what the local model misses (γ0 = {best.gamma:.3g})"
+    return kernel, [curve, *curves], fits, f"{told}; frozen at γ = {float(kernel.scale):.3g}, ε = {float(kernel.step_size):.3g}"
+
+
+def _recorded(avg: Any, target: Target, chains: Chains) -> tuple[np.ndarray, np.ndarray]:
+    words, first = seed_words(chains.seed), np.int32(chains.steps)
+    codes, missed = record_chains(avg, target, chains.codes, words, first, RECORDED + _DROPPED)
+    chains.steps += RECORDED + _DROPPED
+    chains.evaluations += (RECORDED + _DROPPED) * len(chains.codes) * avg.evaluations(target)
+    chains.codes = np.asarray(codes[-1])
+    return np.asarray(codes)[_DROPPED:], np.asarray(missed, np.float64)[_DROPPED:]
+
+
+def fit_candidates(target: Target, codes: np.ndarray, missed: np.ndarray) -> list[Fit]:
+    """Candidates, the smallest residual first; codes (steps + 1, chains, d), missed (steps, chains)."""
+    space = target.space
+    table = np.asarray(space.values, np.float64)
+    s = table[codes].reshape(*codes.shape[:2], -1)
+    delta, y = _pairs(np.diff(s, axis=0), missed)
+    raw = float(np.mean(y**2)) if len(y) else 0.0
+    fits = [Fit("zero", None, 0.0, raw, 0.0)]
+    for name, matrix in _candidates(target, s[:-1].reshape(-1, s.shape[-1])):
+        x = 0.5 * np.einsum("ti,ti->t", delta, _times(matrix, delta))
+        gamma = float(x @ y / (x @ x)) if x @ x > 0 else 0.0
+        residual = float(np.mean((y - gamma * x) ** 2)) if len(y) else 0.0
+        fits.append(Fit(name, matrix, gamma, residual, 1 - residual / raw if raw > 0 else 0.0))
+    return sorted(fits, key=lambda fit: fit.residual)
+
+
+def _pairs(delta: np.ndarray, missed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Moves that moved, at most ten thousand, evenly taken; rejections carry no information."""
+    delta, y = delta.reshape(-1, delta.shape[-1]), missed.ravel()
+    moved = np.flatnonzero(np.any(delta != 0, axis=1) & np.isfinite(y))
+    kept = moved[:: max(-(-len(moved) // _MOST_PAIRS), 1)]
+    return delta[kept], y[kept]
+
+
+def _times(matrix: Preconditioner, delta: np.ndarray) -> np.ndarray:
+    return np.asarray(jax.vmap(matrix.matvec)(jnp.asarray(delta, default_float())), np.float64)
+
+
+def _candidates(target: Target, s: np.ndarray) -> list[tuple[str, Preconditioner]]:
+    """Named matrices. Where the local model sees single sites exactly, M must not see them again: no on-site part."""
+    on_site = isinstance(target.differences, Gradient)
+    own = target.find(SiteQuadratic)
+    found = [("the target's Hessian", own.coupling)] if own is not None else []
+    if s.shape[1] > _MOST_DENSE:
+        return found + _low_rank_moments(s)
+    m = s.shape[1] // target.space.num_sites
+    within = np.kron(np.eye(target.space.num_sites), np.ones((m, m))) > 0
+    covariance, precision = dense_moments(s)
+    masked = [("covariance", covariance), ("precision", precision)]
+    return found + [(name, Dense(M if on_site else np.where(within, 0, M))) for name, M in masked]
+
+
+def dense_moments(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shrunk covariance and its (pseudo-)inverse, in float64.
+
+    C <- (1 - ρ) C + ρ diag(max(C_ii, floor)), ρ = n / (n + effective draws). Directions without any variance, such as the
+    sums of one-hot groups, are left out of the inverse.
+    """
+    n = s.shape[1]
+    C = np.cov(s.T, bias=True).reshape(n, n)
+    scale = max(float(np.median(np.diag(C))), 1e-12)
+    C = C + np.diag(np.where(np.diag(C) <= 0.01 * scale, 0.01 * scale, 0.0))  # near-constant entries
+    rho = n / (n + len(s) / 10)
+    rho = min(rho, 0.5) * 0.1
+    shrunk = (1 - rho) * C + rho * np.diag(np.diag(C))
+    values, basis = np.linalg.eigh(shrunk)
+    kept = values > 1e-8 * values.max()
+    return shrunk, (basis[:, kept] / values[kept]) @ basis[:, kept].T
+
+
+def _low_rank_moments(s: np.ndarray) -> list[tuple[str, Preconditioner]]:
+    """C = diag(a) + F Fᵀ of rank 32 and its inverse diag(1/a) - G Gᵀ (PAPER_NOTES 1.14); nothing n x n."""
+    s = s[:: max(len(s) // 1000, 1)]
+    centred = (s - s.mean(0)) / np.sqrt(len(s))
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    F = (directions[:_RANK] * sizes[:_RANK, None]).T
+    variance = (centred**2).sum(0)
+    a = np.maximum(variance - (F**2).sum(1), 0.05 * np.maximum(variance, 0.01 * np.median(variance) + 1e-12))
+    inner = np.linalg.inv(np.linalg.cholesky(np.eye(F.shape[1]) + F.T @ (F / a[:, None])))
+    G = (F / a[:, None]) @ inner.T
+    ones = np.ones(F.shape[1])
+    return [("covariance", LowRank(a, F, ones)), ("precision", LowRank(1 / a, G, -ones))]
+
+
+def _search(kernel: PAVG, target: Target, gamma: float, chains: Chains) -> tuple[PAVG, list[Curve]]:
+    """γ by a grid and by factors 2 and √2, ε in between, on windows after the switch; the best measured pair is frozen."""
+    before = float(kernel.step_size)
+    base = gamma if gamma else 1.0
+    wide = 1e3 * unit(target.space)
+    curve, steps = Curve("scale"), 60
+    best, where = -1.0, (0.0, before)
+    for eps in (before, wide, np.sqrt(before * wide)):
+        grid = {"scale": base * SCALES, "step_size": np.full(len(SCALES), eps)}
+        found = chains.try_out(kernel, target, grid, steps)
+        curve.add("grid", grid["scale"], found)
+        i = int(np.argmax(np.nan_to_num(found.jump)))
+        if found.jump[i] > best:
+            best, where = float(found.jump[i]), (grid["scale"][i], eps)
+            chains.codes = found.codes[i]
+    kernel = _set(kernel, *where)
+    kernel, eps_curve = tune_field(kernel, target, "step_size", chains)
+    if where[0]:
+        factors = np.array([0.25, 0.354, 0.5, 0.707, 0.841, 1, 1.189, 1.414, 2, 2.828, 4])
+        grid = {"scale": where[0] * factors}
+        i = settle(kernel, target, grid, chains, steps, curve)
+        kernel = changed(kernel, scale=jnp.asarray(grid["scale"][i], kernel.scale.dtype))
+    return kernel, [curve, eps_curve]
+
+
+def _set(kernel: PAVG, scale: float, step_size: float) -> PAVG:
+    dtype = kernel.scale.dtype
+    return changed(kernel, scale=jnp.asarray(scale, dtype), step_size=jnp.asarray(step_size, dtype))
+
+
+def _hill_climb(kernel: PAVG, target: Target, gamma: float, chains: Chains) -> tuple[PAVG, list[Curve]]:
+    """Algorithms 4 and 5 as published, for fidelity: δ = 0.25, ρ = 0.99, windows of 100 steps; the last γ is used.
+
+    A step is ×(1 ± δ) where |γ| >= 1 and ± δ below; unlike the print, "up" is up for γ <= -1 too.
+    """
+    curve, multiplier, delta, direction, last = Curve("scale"), 1.0, 0.25, 1.0, -1.0
+    for _ in range(40):
+        grid = {"scale": np.array([gamma * multiplier])}
+        found = chains.try_out(kernel, target, grid, 100)
+        curve.add("hill climb", grid["scale"], found)
+        chains.codes = found.codes[0]
+        direction = direction if found.jump[0] >= last else -direction
+        last = float(found.jump[0])
+        size = delta * max(abs(multiplier), 1.0)
+        multiplier, delta = multiplier + direction * size, 0.99 * delta
+    return _set(kernel, gamma * multiplier, float(kernel.step_size)), [curve]

@@ -1,0 +1,132 @@
+"""`tune`: a sampler's class in, a frozen kernel out, with the points it burnt in to and all that was measured on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import KernelError, RunError
+from ..kernels import PAVG, Kernel
+from ..run.loop import random_codes, seed_words
+from ..run.settings import find_sampler, read_seed, read_target
+from ..run.start import initial_codes, possible_codes
+from ..target import Point, Target
+from .preconditioner import Fit, tune_pavg
+from .step_size import Curve, tune_field, unit
+from .trial import Chains, num_tuning_chains
+
+ADAPTATIONS = ("default", "paper")
+
+
+@dataclass
+class TuningReport:
+    """Everything measured: a curve per setting, PAVG's fits, evaluations of f and seconds spent."""
+
+    sampler: str
+    curves: list[Curve] = field(default_factory=list)
+    fits: list[Fit] = field(default_factory=list)
+    note: str = ""
+    jump: float = 0.0
+    acceptance: float = 0.0
+    evaluations: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        text = f"{self.sampler}: jump {self.jump:.3g}, acceptance {self.acceptance:.2f}, tuned in {self.seconds:.1f} s"
+        text += f" with {self.evaluations} evaluations of log_prob"
+        return text + (f"\n  {self.note}" if self.note else "")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Jump against each setting that was tuned: one panel a curve."""
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            _, axes = plt.subplots(1, max(len(self.curves), 1), figsize=(4.2 * max(len(self.curves), 1), 3.2), squeeze=False)
+            axes = axes[0]
+        for ax, curve in zip(axes, self.curves, strict=False):
+            order = np.argsort(curve.values)
+            ax.plot(np.array(curve.values)[order], np.array(curve.jump)[order], ".", color="#0072B2", markersize=5)
+            ax.set_xscale("symlog" if min(curve.values) <= 0 else "log")
+            ax.set_xlabel(curve.name.replace("_", " "))
+            ax.set_ylabel("mean L1 jump")
+            ax.set_title(self.sampler, fontsize=9)
+        axes[0].figure.tight_layout()
+        return axes
+
+
+@dataclass
+class Tuned:
+    """kernel: frozen. points: where the tuning chains ended, (chains, ...). report: what was measured."""
+
+    kernel: Kernel
+    points: Point
+    report: TuningReport
+
+    def __repr__(self) -> str:
+        return f"Tuned({self.kernel!r})\n{self.report}"
+
+
+def tune(target: Target, sampler: Any, seed: int = 0, *, initial: Any = None, adaptation: str = "default") -> Tuned:
+    """Choose a sampler's settings on the mean L1 jump; nothing about the returned kernel changes afterwards.
+
+    sampler: a class such as `saltus.NCG`, or its name. initial: states to start from, as for `sample`.
+    adaptation: "default", or "paper" for PAVG's published schedule.
+    """
+    target, seed = read_target(target), read_seed(seed)
+    if adaptation not in ADAPTATIONS:
+        raise RunError("`adaptation` is not known.", expected=" or ".join(map(repr, ADAPTATIONS)), found=repr(adaptation))
+    if isinstance(sampler, Kernel):
+        raise KernelError("A kernel is tuned already.", expected=f"the class {type(sampler).__name__}", found=repr(sampler))
+    return tune_from(target, find_sampler(sampler), start_chains(target, seed, initial), adaptation)
+
+
+def start_chains(target: Target, seed: int, initial: Any = None) -> Chains:
+    """The tuning chains at states that are possible."""
+    num = num_tuning_chains(target)
+    codes = initial_codes(target, initial, num)
+    if codes is None:
+        numbers = np.arange(num, dtype=np.int32)
+        value = jax.jit(jax.vmap(target.value))
+        draw = lambda attempt: np.asarray(random_codes(target.space, seed_words(seed), numbers, attempt))  # noqa: E731
+        codes = possible_codes(draw, lambda c: np.asarray(value(c)))[0]
+    return Chains(np.asarray(codes, np.int32), seed)
+
+
+def tune_from(target: Target, kind: Any, chains: Chains, adaptation: str = "default") -> Tuned:
+    """Tune from where these chains are, and leave them where they end."""
+    began, spent = time.perf_counter(), chains.evaluations
+    report = TuningReport(kind.__name__)
+    kernel: Any
+    names = [f.name for f in dataclasses.fields(kind)]
+    if issubclass(kind, PAVG):
+        kernel, report.curves, report.fits, report.note = tune_pavg(target, chains, adaptation)
+    elif "step_size" in names or "radius" in names:
+        name = "step_size" if "step_size" in names else "radius"
+        first = kind(unit(target.space)) if name == "step_size" else kind(1)
+        first.check_settings(target)
+        kernel, curve = tune_field(first, target, name, chains)
+        report.curves = [curve]
+    else:
+        kernel = kind()
+        kernel.check_settings(target)
+        report.note = "nothing to tune"
+    _finish(report, kernel)
+    report.evaluations, report.seconds = chains.evaluations - spent, time.perf_counter() - began
+    points = jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(chains.codes)
+    return Tuned(kernel, points, report)
+
+
+def _finish(report: TuningReport, kernel: Any) -> None:
+    """The jump and acceptance last measured nearest to what was frozen."""
+    if not report.curves:
+        return
+    curve = report.curves[-1]
+    value = float(getattr(kernel, curve.name))
+    at = [i for i, v in enumerate(curve.values) if abs(v - value) <= 1e-6 * abs(value)] or [len(curve.values) - 1]
+    report.jump = float(np.mean([curve.jump[i] for i in at[-2:]]))
+    report.acceptance = float(np.mean([curve.acceptance[i] for i in at[-2:]]))
