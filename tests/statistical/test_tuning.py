@@ -38,7 +38,7 @@ def random_model(seed):
     return saltus.Target(log_prob, space, params)
 
 
-def share_of_the_best(target, tuned, name="step_size", steps=300):
+def share_of_the_best(target, tuned, name="step_size", steps=1500):
     """The tuned setting's jump over the best on a fine grid around it, all from the tuned points with fresh numbers."""
     value = float(getattr(tuned.kernel, name))
     grid = (
@@ -58,7 +58,7 @@ def test_tuned_step_sizes_are_nearly_the_best(name, kind):
     assert share_of_the_best(target, saltus.tune(target, kind)) > 0.95
 
 
-@pytest.mark.parametrize("seed", mostly({str(i): i for i in range(20)}, "0", "2"))
+@pytest.mark.parametrize("seed", mostly({str(i): i for i in range(20)}, "0"))
 def test_tuned_step_sizes_of_random_models(seed):
     target = random_model(seed)
     assert share_of_the_best(target, saltus.tune(target, saltus.NCG)) > 0.95
@@ -124,7 +124,9 @@ def test_a_repeated_call_takes_the_kernel_from_its_checkpoint(tmp_path):
     [
         ("constant", lambda s: 0.0 * jnp.sum(s), saltus.Binary(6)),
         ("one site", lambda s: jnp.sum(s), saltus.Spin(1)),
-        ("many values", lambda s: -jnp.sum((s / 1000) ** 2), saltus.Ordinal(2, np.arange(5000) - 2500.0)),
+        pytest.param(
+            "many values", lambda s: -jnp.sum((s / 1000) ** 2), saltus.Ordinal(2, np.arange(5000) - 2500.0), marks=pytest.mark.full
+        ),
         ("enormous", lambda s: 1e30 * jnp.sum(s), saltus.Spin(5)),
         ("tiny", lambda s: 1e-30 * jnp.sum(s), saltus.Spin(5)),
         ("mostly impossible", lambda s: jnp.where(jnp.sum(s) > 7, jnp.sum(s), -jnp.inf), saltus.Binary(10)),
@@ -139,6 +141,7 @@ def test_odd_targets_are_tuned_all_the_same(name, log_prob, space):
         assert tuned.report.jump > 0
 
 
+@pytest.mark.full
 def test_one_hot_and_singular_moments():
     """One-hot covariances are singular, and a site that never moves has none: the fit goes on."""
     space = saltus.Categorical(4, 3)

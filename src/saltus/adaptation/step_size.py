@@ -84,7 +84,7 @@ def _best_decile(kernel: Kernel, target: Target, name: str, order: float, chains
     """The best of two decades of deciles; a best at the edge moves them by a decade."""
     grid = deciles(order)
     for _ in range(_MOST_ROUNDS):
-        best = settle(kernel, target, {name: grid}, chains, steps, curve)
+        best = settle(kernel, target, {name: grid}, chains, 3 * steps, curve, smooth=True)
         if 0 < best < len(grid) - 1:
             break
         grid = grid * (0.1 if best == 0 else 10.0)
@@ -93,17 +93,19 @@ def _best_decile(kernel: Kernel, target: Target, name: str, order: float, chains
     return float(grid[min(best, len(grid) - 1)]) if 0 < best < len(grid) - 1 else float(grid[len(grid) // 2])
 
 
-def settle(kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chains: Chains, steps: int, curve: Curve) -> int:
+def settle(
+    kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chains: Chains, steps: int, curve: Curve, smooth: bool = False
+) -> int:
     """Try the grid again and again, going on with the best, until it stays where it was and f no longer climbs.
 
-    The index of the best: the largest jump, averaged over the last two rounds.
+    The index of the best: the largest jump, averaged over the last two rounds and, on a `smooth` grid, over neighbours.
     """
     name, before = curve.name, None
     level: Any = -np.inf
     for _ in range(_MOST_ROUNDS):
         found = chains.try_out(kernel, target, grid, steps)
         curve.add("orders" if len(curve.values) == 0 else "finer", grid[name], found)
-        jump = np.nan_to_num(found.jump)
+        jump = _smoothed(np.nan_to_num(found.jump)) if smooth else np.nan_to_num(found.jump)
         best = int(np.argmax(jump if before is None else jump + before))
         chains.codes = found.codes[best]
         f = found.log_prob[best]
@@ -112,3 +114,9 @@ def settle(kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chains: 
             break
         before, level = jump, max(f.mean(), level)
     return best
+
+
+def _smoothed(jump: np.ndarray) -> np.ndarray:
+    """Each with its neighbours, 1:2:1: the curve is smooth, its measurement is not."""
+    padded = np.concatenate([jump[:1], jump, jump[-1:]])
+    return (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
