@@ -19,6 +19,7 @@ from .target import Point, Target, evaluate
 if _TYPE_CHECKING:
     from . import diagnostics, targets, testing
     from .adaptation import tune
+    from .diagnostics.local_model import check
     from .diagnostics.summary import summary
     from .run import kernel_of, resume, sample
     from .run import open_run as open
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 
 
 _LATER = {
+    "check": (".diagnostics.local_model", "check"),
     "kernel_of": (".run", "kernel_of"),
     "open": (".run", "open_run"),
     "resume": (".run", "resume"),
@@ -85,6 +87,7 @@ __all__ = [
     "Target",
     "TargetError",
     "UniformMH",
+    "check",
     "diagnostics",
     "evaluate",
     "kernel_of",
