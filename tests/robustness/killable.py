@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 import saltus
 
-NUM_DRAWS, NUM_WARMUP = 300_000, 5_000
+NUM_DRAWS, NUM_WARMUP = 1_000_000, 5_000
 
 
 def target():

@@ -62,7 +62,7 @@ def kill_until_finished(folder, *arguments, kills):
             before = state.stat().st_mtime_ns if state.exists() else 0
             while attempt % 4 and process.poll() is None and (not state.exists() or state.stat().st_mtime_ns == before):
                 time.sleep(0.001)
-            time.sleep(rng.uniform(0, 0.15 if attempt % 4 else 5))  # every fourth at any moment, also while it starts
+            time.sleep(rng.uniform(0, 0.15 if attempt % 4 else 3))  # every fourth at any moment, also while it starts
             alive += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.wait()
