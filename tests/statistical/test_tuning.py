@@ -167,6 +167,15 @@ def test_large_spaces_never_form_a_square():
     assert max(np.size(leaf) for leaf in jax.tree.leaves(tuned.kernel)) < 5000 * 64
 
 
+def test_initial_states_of_the_run_start_the_tuning_too():
+    """However many there are: the tuning chains are a set of their own."""
+    target = saltus.testing.rugged(saltus.Binary(4))
+    start = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 1]])
+    run = saltus.sample(target, "ncg", num_chains=3, initial=start, num_draws=5, num_warmup=0, progress=False)
+    assert run.posterior.sizes["chain"] == 3
+    assert str(saltus.tune(target, saltus.Gibbs).report) == "Gibbs has nothing to tune"
+
+
 def test_bad_input():
     target = saltus.targets.ising((3, 3), 0.2)
     with pytest.raises(saltus.KernelError, match="did you mean 'ncg'"):

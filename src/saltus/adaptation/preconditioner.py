@@ -113,15 +113,15 @@ def _candidates(target: Target, s: np.ndarray) -> list[tuple[str, Preconditioner
 def dense_moments(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shrunk covariance and its (pseudo-)inverse, in float64.
 
-    C <- (1 - ρ) C + ρ diag(max(C_ii, floor)), ρ = n / (n + effective draws). Directions without any variance, such as the
-    sums of one-hot groups, are left out of the inverse.
+    C <- (1 - ρ) C + ρ diag(C_ii) with ρ = min(n / (n + N/10), ½) / 10 for N draws, once entries that hardly vary have been
+    given a hundredth of the usual variance. Directions without any, such as the sums of one-hot groups, are left out of
+    the inverse.
     """
     n = s.shape[1]
     C = np.cov(s.T, bias=True).reshape(n, n)
     scale = max(float(np.median(np.diag(C))), 1e-12)
     C = C + np.diag(np.where(np.diag(C) <= 0.01 * scale, 0.01 * scale, 0.0))  # near-constant entries
-    rho = n / (n + len(s) / 10)
-    rho = min(rho, 0.5) * 0.1
+    rho = min(n / (n + len(s) / 10), 0.5) / 10
     shrunk = (1 - rho) * C + rho * np.diag(np.diag(C))
     values, basis = np.linalg.eigh(shrunk)
     kept = values > 1e-8 * values.max()

@@ -81,16 +81,15 @@ def tune_field(kernel: Any, target: Target, name: str, chains: Chains, steps: in
 
 
 def _best_decile(kernel: Kernel, target: Target, name: str, order: float, chains: Chains, steps: int, curve: Curve) -> float:
-    """The best of two decades of deciles; a best at the edge moves them by a decade."""
-    grid = deciles(order)
+    """The best of two decades of deciles; a best at the edge moves them by a decade. Always a value that was measured."""
+    grid, everything = deciles(order), orders(target.space)
     for _ in range(_MOST_ROUNDS):
         best = settle(kernel, target, {name: grid}, chains, 3 * steps, curve, smooth=True)
-        if 0 < best < len(grid) - 1:
+        value, shift = float(grid[best]), {0: 0.1, len(grid) - 1: 10.0}.get(best, 1.0)
+        grid = grid * shift
+        if shift == 1 or not everything[0] <= grid[0] < grid[-1] <= everything[-1]:
             break
-        grid = grid * (0.1 if best == 0 else 10.0)
-        if not orders(target.space)[0] < grid[0] < grid[-1] < 10 * orders(target.space)[-1]:
-            break
-    return float(grid[min(best, len(grid) - 1)]) if 0 < best < len(grid) - 1 else float(grid[len(grid) // 2])
+    return value
 
 
 def settle(

@@ -14,7 +14,7 @@ from ..errors import KernelError, RunError
 from ..kernels import PAVG, Kernel
 from ..run.loop import random_codes, seed_words
 from ..run.settings import find_sampler, read_seed, read_target
-from ..run.start import initial_codes, possible_codes
+from ..run.start import possible_codes, repeated_codes
 from ..target import Point, Target
 from .preconditioner import Fit, tune_pavg
 from .step_size import Curve, tune_field, unit
@@ -37,6 +37,8 @@ class TuningReport:
     seconds: float = 0.0
 
     def __str__(self) -> str:
+        if not self.curves:
+            return f"{self.sampler} has nothing to tune"
         text = f"{self.sampler}: jump {self.jump:.3g}, acceptance {self.acceptance:.2f}, tuned in {self.seconds:.1f} s"
         text += f" with {self.evaluations} evaluations of log_prob"
         return text + (f"\n  {self.note}" if self.note else "")
@@ -86,9 +88,9 @@ def tune(target: Target, sampler: Any, seed: int = 0, *, initial: Any = None, ad
 
 
 def start_chains(target: Target, seed: int, initial: Any = None) -> Chains:
-    """The tuning chains at states that are possible."""
+    """The tuning chains at the given states, over and over, or at random ones that are possible."""
     num = num_tuning_chains(target)
-    codes = initial_codes(target, initial, num)
+    codes = repeated_codes(target, initial, num)
     if codes is None:
         numbers = np.arange(num, dtype=np.int32)
         value = jax.jit(jax.vmap(target.value))
@@ -114,7 +116,6 @@ def tune_from(target: Target, kind: Any, chains: Chains, adaptation: str = "defa
     else:
         kernel = kind()
         kernel.check_settings(target)
-        report.note = "nothing to tune"
     _finish(report, kernel)
     report.evaluations, report.seconds = chains.evaluations - spent, time.perf_counter() - began
     points = jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(chains.codes)

@@ -209,11 +209,8 @@ def _timed(run: Run, steps: int) -> float:
 def _paced(steps: int, seconds: float, seconds_left: float) -> int:
     """Steps of the next chunk: about a quarter of a second, grown gently from the first, never far beyond the deadline."""
     per_step = max(seconds, 1e-6) / steps
-    return (
-        max(int(min(_CHUNK_SECONDS, max(seconds_left, 0)) / per_step), 1)
-        if steps > 1
-        else min(8 * steps, max(int(1 / per_step), 1))
-    )
+    wanted = int(min(_CHUNK_SECONDS, max(seconds_left, 0)) / per_step)
+    return max(min(wanted, 8) if steps == 1 else wanted, 1)
 
 
 _REASONS = ("", "interrupted", "time limit")

@@ -37,6 +37,16 @@ def initial_codes(target: Target, initial: Any, num_chains: int) -> np.ndarray |
     return np.array(codes, np.int32)
 
 
+def repeated_codes(target: Target, initial: Any, num: int) -> np.ndarray | None:
+    """(num, d) codes of the given states, over and over, for work that has its own chains; None where they are to be drawn."""
+    if initial is None and target.initial is None:
+        return None
+    codes = np.asarray(target.initial) if initial is None else target.space.encode(initial, "initial")
+    if not codes.size:
+        raise SpaceError("`initial` holds no state.", expected="one state or several", found=f"shape {np.shape(initial)}")
+    return np.resize(codes, (num, target.space.num_sites)).astype(np.int32)
+
+
 def start_points(begin: Callable[[Any], Carry], target: Target, codes: np.ndarray | None, chains: np.ndarray, seed: int) -> Carry:
     """The carry at the given codes, or at the first random ones whose log_prob is finite, chain by chain."""
     if codes is not None:

@@ -21,7 +21,6 @@ from .looking import (
     choose_probes,
     choose_steps,
     evaluations_of_model,
-    given_states,
     look,
     possible,
     random_states,
@@ -48,10 +47,7 @@ def check(
     `trustworthy` is decided at typical states, on moves of one hop where values have an order and else on all. The
     model must be finite at every move looked at, rank moves with a correlation of at least 0.5, be 0 without reason at
     less than half of the sites, and be off by more than 2 (log-probabilities are in nats) at less than half of the
-    moves. On twelve targets (regressions, rugged and quadratic models on four spaces) these limits told apart where the
-    gradient gave NCG and GWG most of the jump distance that exact differences give; one, the sparse regression without
-    its appended sites, is on the border (0.4 to 0.9), where another seed may say otherwise. Exact differences are
-    trustworthy by construction; closed forms declared exact must be exact to rounding.
+    moves. Exact differences are trustworthy by construction; closed forms declared exact must be exact to rounding.
 
     Random states are uniform, drawn again up to 100 times while log_prob is not finite. Typical ones are where chains
     end that started there (or at `initial`, one state or several, or at the target's own) and made `num_steps`
@@ -61,12 +57,13 @@ def check(
     hard to find, and where one local model alone takes as many (hessian_diag).
     """
     from ...run.settings import read_flag, read_seed, read_target  # here, since `sample` imports this module
+    from ...run.start import repeated_codes
 
     target, rng = read_target(target), np.random.default_rng([read_seed(seed), _PURPOSE])
     sizes = usual_sizes(target, read_flag(small, "small"))
     for name, asked in (("num_states", num_states), ("num_moves", num_moves), ("num_steps", num_steps)):
         sizes[name] = sizes[name] if asked is None else as_size(asked, name, RunError)
-    given = given_states(target, initial, sizes["num_states"])
+    given = repeated_codes(target, initial, sizes["num_states"])
     codes, f, attempts = random_states(target, sizes["num_states"], rng)
     start = (codes, f) if given is None else (given, possible(values_at(target, given)))
     probes, steps = choose_probes(target.space, sizes, rng), choose_steps(target.space, sizes, rng)

@@ -35,16 +35,6 @@ def evaluations_of_model(target: Target) -> int:
     return 0 if isinstance(target.differences, ExactDifferences) else target.differences.evaluations(target.space)
 
 
-def given_states(target: Target, initial: Any, num_states: int) -> np.ndarray | None:
-    """(states, d) the given codes, over and over; None where they are to be drawn."""
-    if initial is None and target.initial is None:
-        return None
-    codes = np.asarray(target.initial) if initial is None else target.space.encode(initial, "initial")
-    if not codes.size:
-        raise SpaceError("`initial` holds no state.", expected="one state or several", found=f"shape {np.shape(initial)}")
-    return np.resize(codes, (num_states, target.space.num_sites)).astype(np.int32)
-
-
 def possible(f: np.ndarray) -> np.ndarray:
     """The f of given states, once it is seen to be finite."""
     if not np.isfinite(f).all():
