@@ -9,7 +9,7 @@ import jax as _jax
 
 from . import random
 from .errors import CheckError, KernelError, RunError, SaltusError, SpaceError, StorageError, TargetError
-from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Kernel, UniformMH
+from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Informed, Kernel, UniformMH
 from .local import Differences
 from .preconditioners import Dense, Diagonal, LowRank, Sparse
 from .spaces import Binary, Categorical, Clock, Ordinal, Space, Spin
@@ -18,7 +18,7 @@ from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
     from . import diagnostics, targets, testing
-    from .adaptation import tune
+    from .adaptation import race_of, tune
     from .diagnostics.local_model import check
     from .diagnostics.summary import summary
     from .run import kernel_of, resume, sample
@@ -31,6 +31,7 @@ _LATER = {
     "check": (".diagnostics.local_model", "check"),
     "kernel_of": (".run", "kernel_of"),
     "open": (".run", "open_run"),
+    "race_of": (".adaptation", "race_of"),
     "resume": (".run", "resume"),
     "sample": (".run", "sample"),
     "summary": (".diagnostics.summary", "summary"),
@@ -71,6 +72,7 @@ __all__ = [
     "Gibbs",
     "Graph",
     "Info",
+    "Informed",
     "Kernel",
     "KernelError",
     "LowRank",
@@ -92,6 +94,7 @@ __all__ = [
     "evaluate",
     "kernel_of",
     "open",
+    "race_of",
     "random",
     "resume",
     "sample",

@@ -70,7 +70,7 @@ class Target:
         fill(
             self,
             params=jax.tree.map(_strong, params),
-            differences=_local_model(differences, space),
+            differences=local_model(differences, space),
             initial=None if initial is None else space.check_codes(initial, "initial"),
             log_prob=log_prob,
             space=space,
@@ -174,7 +174,8 @@ def _same_shapes(a: Any, b: Any) -> bool:
     return str(tree_a) == str(tree_b) and list(map(jnp.shape, leaves_a)) == list(map(jnp.shape, leaves_b))
 
 
-def _local_model(given: Any, space: Space) -> LocalModel:
+def local_model(given: Any, space: Space) -> LocalModel:
+    """The local model of this name, or the one given."""
     if isinstance(given, LocalModel):
         return given
     if given not in LOCAL_MODELS:

@@ -1,3 +1,4 @@
 from .tune import Tuned, TuningReport, tune
+from .verdict import RaceTable, race_of
 
-__all__ = ["Tuned", "TuningReport", "tune"]
+__all__ = ["RaceTable", "Tuned", "TuningReport", "race_of", "tune"]

@@ -45,9 +45,17 @@ class Fit:
     r_squared: float
 
 
-def tune_pavg(target: Target, chains: Chains, adaptation: str = "default") -> tuple[PAVG, list[Curve], list[Fit], str]:
-    """The frozen kernel, the curves, the fits (best first), and a sentence that says what was found."""
-    avg, curve = tune_field(AVG(jnp.asarray(unit(target.space))), target, "step_size", chains)
+def tune_pavg(
+    target: Target, chains: Chains, adaptation: str = "default", averaging: AVG | None = None
+) -> tuple[PAVG, list[Curve], list[Fit], str]:
+    """The frozen kernel, the curves, the fits (best first), and a sentence that says what was found.
+
+    averaging: AVG as tuned for this target, where that has been done.
+    """
+    avg, before = averaging, []
+    if avg is None:
+        avg, curve = tune_field(AVG(jnp.asarray(unit(target.space))), target, "step_size", chains)
+        before = [curve]
     codes, missed = _recorded(avg, target, chains)
     fits = fit_candidates(target, codes, missed)
     best = fits[0]
@@ -56,16 +64,17 @@ def tune_pavg(target: Target, chains: Chains, adaptation: str = "default") -> tu
     search = _hill_climb if adaptation == "paper" else _search
     kernel, curves = search(PAVG(avg.step_size, matrix), target, gamma, chains)
     told = f"{best.name} explains {100 * best.r_squared:.1f} % of what the local model misses (γ0 = {best.gamma:.3g})"
-    return kernel, [curve, *curves], fits, f"{told}; frozen at γ = {float(kernel.scale):.3g}, ε = {float(kernel.step_size):.3g}"
+    return kernel, [*before, *curves], fits, f"{told}; frozen at γ = {float(kernel.scale):.3g}, ε = {float(kernel.step_size):.3g}"
 
 
 def _recorded(avg: Any, target: Target, chains: Chains) -> tuple[np.ndarray, np.ndarray]:
     words, first = seed_words(chains.seed), np.int32(chains.steps)
-    codes, missed = record_chains(avg, target, chains.codes, words, first, RECORDED + _DROPPED)
-    chains.steps += RECORDED + _DROPPED
-    chains.evaluations += (RECORDED + _DROPPED) * len(chains.codes) * avg.evaluations(target)
+    steps, dropped = chains.length(RECORDED + _DROPPED), chains.length(_DROPPED)
+    codes, missed = record_chains(avg, target, chains.codes, words, first, steps)
+    chains.steps += steps
+    chains.evaluations += steps * len(chains.codes) * avg.evaluations(target)
     chains.codes = np.asarray(codes[-1])
-    return np.asarray(codes)[_DROPPED:], np.asarray(missed, np.float64)[_DROPPED:]
+    return np.asarray(codes)[dropped:], np.asarray(missed, np.float64)[dropped:]
 
 
 def fit_candidates(target: Target, codes: np.ndarray, missed: np.ndarray) -> list[Fit]:
@@ -151,7 +160,7 @@ def _search(kernel: PAVG, target: Target, gamma: float, chains: Chains) -> tuple
     best, where = -1.0, (0.0, before)
     for eps in (before, wide, np.sqrt(before * wide)):
         grid = {"scale": base * SCALES, "step_size": np.full(len(SCALES), eps)}
-        found = chains.try_out(kernel, target, grid, steps)
+        found = chains.try_out(kernel, target, grid, chains.length(steps))
         curve.add("grid", grid["scale"], found)
         i = int(np.argmax(np.nan_to_num(found.jump)))
         if found.jump[i] > best:

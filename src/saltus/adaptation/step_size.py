@@ -102,7 +102,7 @@ def settle(
     name, before = curve.name, None
     level: Any = -np.inf
     for _ in range(_MOST_ROUNDS):
-        found = chains.try_out(kernel, target, grid, steps)
+        found = chains.try_out(kernel, target, grid, chains.length(steps))
         curve.add("orders" if len(curve.values) == 0 else "finer", grid[name], found)
         jump = _smoothed(np.nan_to_num(found.jump)) if smooth else np.nan_to_num(found.jump)
         best = int(np.argmax(jump if before is None else jump + before))

@@ -38,6 +38,10 @@ class Chains:
     seed: int
     steps: int = 0
     evaluations: int = 0  # of f, by all candidates and chains so far
+    effort: float = 1.0  # a factor of the length of every trial
+
+    def length(self, steps: int) -> int:
+        return max(round(self.effort * steps), 8)
 
     def try_out(self, kernel: Kernel, target: Target, settings: dict[str, np.ndarray], steps: int) -> Any:
         """The Outcome of stepping every candidate from these chains: candidate i has `settings[name][i]` for each name."""

@@ -89,24 +89,33 @@ def tune(target: Target, sampler: Any, seed: int = 0, *, initial: Any = None, ad
 
 def start_chains(target: Target, seed: int, initial: Any = None) -> Chains:
     """The tuning chains at the given states, over and over, or at random ones that are possible."""
-    num = num_tuning_chains(target)
+    return Chains(start_codes(target, seed, initial, num_tuning_chains(target)), seed)
+
+
+def start_codes(target: Target, seed: int, initial: Any, num: int) -> np.ndarray:
+    """(num, d) codes of the given states, over and over, or of random ones that are possible."""
     codes = repeated_codes(target, initial, num)
     if codes is None:
         numbers = np.arange(num, dtype=np.int32)
         value = jax.jit(jax.vmap(target.value))
         draw = lambda attempt: np.asarray(random_codes(target.space, seed_words(seed), numbers, attempt))  # noqa: E731
         codes = possible_codes(draw, lambda c: np.asarray(value(c)))[0]
-    return Chains(np.asarray(codes, np.int32), seed)
+    return np.asarray(codes, np.int32)
 
 
-def tune_from(target: Target, kind: Any, chains: Chains, adaptation: str = "default") -> Tuned:
-    """Tune from where these chains are, and leave them where they end."""
+def tune_from(
+    target: Target, kind: Any, chains: Chains, adaptation: str = "default", averaging: Any = None, **settings: Any
+) -> Tuned:
+    """Tune from where these chains are, and leave them where they end.
+
+    averaging: AVG as tuned, for PAVG. settings: of a kernel that has nothing to tune, such as scan="coloured".
+    """
     began, spent = time.perf_counter(), chains.evaluations
     report = TuningReport(kind.__name__)
     kernel: Any
     names = [f.name for f in dataclasses.fields(kind)]
     if issubclass(kind, PAVG):
-        kernel, report.curves, report.fits, report.note = tune_pavg(target, chains, adaptation)
+        kernel, report.curves, report.fits, report.note = tune_pavg(target, chains, adaptation, averaging)
     elif "step_size" in names or "radius" in names:
         name = "step_size" if "step_size" in names else "radius"
         first = kind(unit(target.space)) if name == "step_size" else kind(1)
@@ -114,7 +123,7 @@ def tune_from(target: Target, kind: Any, chains: Chains, adaptation: str = "defa
         kernel, curve = tune_field(first, target, name, chains)
         report.curves = [curve]
     else:
-        kernel = kind()
+        kernel = kind(**settings)
         kernel.check_settings(target)
     _finish(report, kernel)
     report.evaluations, report.seconds = chains.evaluations - spent, time.perf_counter() - began

@@ -114,7 +114,7 @@ def _overall(s: Summary) -> list[str]:
         rates = [_rate(per_second[row.name], "unknown"), _rate(per_evaluation[row.name], "no evaluations")]
         told = [*_mean_and_sd(row, _own_scale(row)), *_worth(s, row), *(rates if row.ess > 0 else ["-", "-"])]
         rows.append([labels[row.name], *told])
-    return _aligned(["", "mean", "sd", "ESS", "R-hat", "ESS/second", "ESS/evaluation"], rows)
+    return aligned(["", "mean", "sd", "ESS", "R-hat", "ESS/second", "ESS/evaluation"], rows)
 
 
 def _rate(x: float | None, unknown: str) -> str:
@@ -156,7 +156,7 @@ def _sites(s: Summary) -> list[str]:
     kind = "site" if s.num_sites else "observable"
     some = f" (of {len(s.table)} of {s.num_components}, evenly spaced)" if len(s.table) < s.num_components else ""
     middle = ["most frequent", "share"] if s.num_sites and not s.numeric else ["mean", "sd"]
-    lines = _aligned([kind, *middle, "ESS", "R-hat", "moves"], _site_cells(s, rows))
+    lines = aligned([kind, *middle, "ESS", "R-hat", "moves"], _site_cells(s, rows))
     left = len(s.table) - len(rows)
     constants = sum(row.constant for row in s.table[s.shown :])
     more = f"  and {left} more" + (f", {constants} of them constant" if constants else "")
@@ -198,7 +198,7 @@ def _acceptance(s: Summary) -> list[str]:
     rows = [["of all proposals", *shares]]
     if s.can_refuse:
         rows.append(["accepted", *(f"{b.share:.3f}" for b in bins)])
-    return _aligned(["sites a proposal changes", *(b.label for b in bins)], rows)
+    return aligned(["sites a proposal changes", *(b.label for b in bins)], rows)
 
 
 def _doubts(s: Summary) -> list[str]:
@@ -214,7 +214,7 @@ def _bulleted(title: str, items: list[str]) -> list[str]:
     return [title, *lines] if title else lines
 
 
-def _aligned(head: list[str], rows: list[list[str]]) -> list[str]:
+def aligned(head: list[str], rows: list[list[str]]) -> list[str]:
     """Columns two spaces apart, the first to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return [

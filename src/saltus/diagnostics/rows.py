@@ -70,7 +70,7 @@ def scan(draws: Any, numeric: bool) -> Scan:
         moves += changed.sum(axis=(0, 1))
         moved |= changed.any(axis=(1, 2))
         kept[..., rows] = block[..., examined].swapaxes(1, 2)
-        distance[:, rows] = _distance(block, origin, numeric)
+        distance[:, rows] = travelled(block, origin, numeric)
         last = block[:, -1:]
     return Scan(examined, kept, distance, moves, moved, apart)
 
@@ -90,7 +90,8 @@ def _blocks(draws: Any, size: int) -> Iterator[tuple[slice, np.ndarray]]:
         yield slice(start, start + block.shape[1]), block.reshape(chains, -1, size)
 
 
-def _distance(block: np.ndarray, origin: np.ndarray, numeric: bool) -> np.ndarray:
+def travelled(block: np.ndarray, origin: np.ndarray, numeric: bool) -> np.ndarray:
+    """(...) |s - s_0|_1 of shown states (..., d); of categories, sites that differ."""
     if not numeric:
         return np.count_nonzero(block != origin, axis=-1)
     with np.errstate(invalid="ignore", over="ignore"):

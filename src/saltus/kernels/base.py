@@ -10,6 +10,7 @@ import numpy as np
 from .. import random
 from .._record import record
 from ..errors import KernelError
+from ..spaces import Space
 from ..target import Point, Target
 from .metropolis import Info, metropolis
 
@@ -21,6 +22,8 @@ class Kernel:
     A Metropolis sampler supplies `propose` and `log_ratio` (and `noise`, where it draws an auxiliary variable first);
     any other overrides `step`. For certification it may add `condition` and `log_definition`; see `saltus.testing`.
     """
+
+    uses_local_model = True  # False for samplers that ask for values of f only
 
     def init(self, target: Target, codes: jax.Array) -> Point:
         """The Point this kernel steps from: f and the local model at `codes`. Call it again when the target changes."""
@@ -48,6 +51,10 @@ class Kernel:
     def evaluations(self, target: Target) -> int:
         """Evaluations of f, with or without its gradient, that one step of one chain makes."""
         return target.differences.evaluations(target.space)
+
+    def keeps_parity(self, space: Space) -> bool:
+        """Whether every accepted step changes exactly one site of a two-valued space: draws then need odd distances."""
+        return False
 
     def check(self, target: Target, codes: Any) -> jax.Array:
         """The codes, once they and this kernel's settings are seen to fit the target."""

@@ -29,6 +29,8 @@ class BlockGibbs(Kernel):
     quadratic, its `constant` included.
     """
 
+    uses_local_model = False
+
     shift: jax.Array | None = None
 
     def __post_init__(self) -> None:

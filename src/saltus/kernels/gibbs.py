@@ -32,6 +32,8 @@ class Gibbs(Kernel):
     but are not reversible. A target's closed-form exact differences are used where it has them.
     """
 
+    uses_local_model = False
+
     scan: str = static(default="random")
 
     def __post_init__(self) -> None:

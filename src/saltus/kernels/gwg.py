@@ -53,5 +53,8 @@ class GWG(Kernel):
         """Hops across the space."""
         return space.diameter
 
+    def keeps_parity(self, space: Space) -> bool:
+        return space.num_values == 2
+
     def check_settings(self, target: Target) -> None:
         self.single("radius")

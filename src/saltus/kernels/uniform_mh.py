@@ -25,6 +25,8 @@ class UniformMH(Kernel):
     Spaces whose values are all one hop apart: `radius` random sites take uniform values; log α = f' - f.
     """
 
+    uses_local_model = False
+
     radius: jax.Array
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from .progress import EnergyTrace, Silent, Status
 from .recording import Recording
 from .settings import Settings
 from .sinks import Block
+from .thinning import choose_thin, warmup_worth
 
 _CHUNK_SECONDS = 0.25
 
@@ -53,14 +54,23 @@ class Run:
     phase: int = WARMUP
     done: int = 0  # steps of this phase
     times: Times = field(default_factory=Times)
+    measured: float = 0.0  # steps per effective draw, where a race measured them before the run
+    raced: int = 0  # evaluations that it made
+    steps_per_draw: int = 0  # 0 until chosen
+    thinning: str = "as given"  # or why so many
+    deadline: float = np.inf
+
+    def __post_init__(self) -> None:
+        if isinstance(self.settings.thin, int):
+            self.steps_per_draw = self.settings.thin
 
     @property
     def thin(self) -> int:
-        return self.settings.thin if self.phase == DRAWS else 1
+        return self.steps_per_draw if self.phase == DRAWS else 1
 
     @property
     def total(self) -> int:
-        return self.settings.num_draws * self.settings.thin if self.phase == DRAWS else self.settings.num_warmup
+        return self.settings.num_draws * self.steps_per_draw if self.phase == DRAWS else self.settings.num_warmup
 
     @property
     def doing(self) -> str:
@@ -112,11 +122,30 @@ class Run:
             block = {name: np.array(rows[:num_rows, : self.settings.num_chains]) for name, rows in block.items()}
             self.kept.write(self.phase, start, block, unfinished)
 
-    def next_phase(self) -> None:
-        """From warm-up to draws, once its last rows are handed over."""
-        if self.phase == WARMUP and self.done == self.total:
+    def next_phase(self) -> bool:
+        """From warm-up to draws, once its last rows are handed over; whether that was now."""
+        over = self.phase == WARMUP and self.done == self.total
+        if over:
             self.hand_over(self.block_start, self.num_rows - self.block_start)
+            if not self.steps_per_draw:
+                self.choose_thin()
             self.phase, self.done = DRAWS, 0
+        return over
+
+    def choose_thin(self) -> None:
+        """Once, from the last two thirds of the warm-up or what is still on the devices of them; process 0 decides."""
+        names = tuple(name for name in ("lp", "s") if name in self.carry.block)
+        found = warmup_worth(self.target.space, self.rows_since(self.total // 3, names)) if self.num_rows else None
+        if found and self.measured > found.steps:
+            found = replace(found, steps=self.measured, worst="in the race")
+        per_step = self.times.warmup / max(self.settings.num_warmup, 1)
+        parity = self.kernel.keeps_parity(self.target.space)
+        least = 2 * self.raced / max(self.kernel.evaluations(self.target), 1)
+        chosen = choose_thin(found, self.settings, per_step, parity, self.deadline - time.monotonic(), least)
+        self.steps_per_draw = int(agree(np.array(chosen.thin)))
+        self.thinning = chosen.why
+        if self.kept.store:
+            first_does(partial(self.kept.store.set, thin=self.steps_per_draw))
 
     def end(self) -> None:
         """The rows of the block that was being filled; the state keeps them too."""
@@ -139,12 +168,14 @@ class Run:
             lambda x, axis: x[: self.settings.num_chains] if axis == 0 else x[:filled, : self.settings.num_chains],
         )
         header = {"phase": self.phase, "done": self.done, "times": vars(self.times)}
+        header |= {"thin": self.steps_per_draw, "thinning": self.thinning}
         sums = {f"sum.{name}": value for name, value in (self.kept.statistics.sums if self.kept.statistics else {}).items()}
         first_does(partial(self.checkpoint.write_state, header, {**pack(cropped, "carry"), **sums}))
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a state that `save` wrote."""
         self.phase, self.done, self.times = header["phase"], header["done"], Times(**header["times"])
+        self.steps_per_draw, self.thinning = header["thin"], header["thinning"]
         filled, chains = self.num_rows - self.block_start, self.settings.num_chains
         padded = self.carry.rate.shape[0]
         like = per_chain(
@@ -172,7 +203,7 @@ def drive(run: Run, progress: Silent, presses: Presses, time_limit: float | None
     """Go on until the run is finished, interrupted or out of time; returns "" or why it is incomplete."""
     if run.finished:
         return ""
-    deadline = time.monotonic() + time_limit if time_limit else np.inf
+    deadline = run.deadline = time.monotonic() + time_limit if time_limit else np.inf
     saved, steps, report = time.monotonic(), 1, Report(progress, deadline)
     progress.say(f"compiling {run.kernel!r} for {run.settings.num_chains} chains on {run.target.space}")
     run.times.compile += _timed(run, 0)  # no step: one executable serves any number of them
@@ -188,7 +219,8 @@ def drive(run: Run, progress: Silent, presses: Presses, time_limit: float | None
             return stop
         seconds = _timed(run, chunk := min(steps, run.steps_left_in_block()))
         report.after(run, chunk, seconds)
-        run.next_phase()
+        if run.next_phase():
+            run.save()  # from here on the run is what it will stay
         steps = _paced(chunk, seconds, deadline - time.monotonic())
     run.save()
     return ""
@@ -248,7 +280,7 @@ class Report:
     def _status(self, run: Run) -> Status:
         still = run.total - run.done
         if run.phase == WARMUP:
-            still += run.settings.num_draws * run.settings.thin
+            still += run.settings.num_draws * max(run.steps_per_draw, 1)
         return Status(
             doing=run.doing,
             done=run.done,

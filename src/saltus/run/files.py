@@ -20,7 +20,7 @@ _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),
 )
-FORMAT = 1  # of everything a run writes; a reader refuses what is newer
+FORMAT = 2  # of everything a run writes; a reader refuses any other
 
 
 def write_npz(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -56,12 +56,13 @@ def read_npz(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarra
 
 def _check_header(path: Path, header: dict[str, Any], kind: str) -> None:
     """The version first: a newer file may look different in everything else."""
-    if header["format"] > FORMAT:
+    if header["format"] != FORMAT:
+        newer = header["format"] > FORMAT
         raise errors.StorageError(
-            f"{path} was written by a newer saltus.",
-            expected=f"format {FORMAT} or older",
+            f"{path} was written by {'a newer' if newer else 'an older'} saltus.",
+            expected=f"format {FORMAT}",
             found=f"format {header['format']}",
-            hint="upgrade saltus; the file was left as it is",
+            hint=f"{'upgrade saltus' if newer else 'finish the run with the saltus that began it'}; the file was left as it is",
         )
     if header["kind"] != kind:
         raise damaged(path, f"a file that holds {header['kind']!r}", "files were renamed or mixed up")

@@ -49,10 +49,10 @@ def make_tree(
     groups: dict[str, dict[str, Any]],
     names: Any,
     kernel: tuple[dict[str, Any], dict[str, Any]],
-    statistics: dict[str, Any],
+    others: dict[str, dict[str, Any]],
     attributes: dict[str, Any],
 ) -> xr.DataTree:
-    """groups: {"" or "warmup_": {variable: (chains, draws, ...)}}; kernel: (attributes, variables); all plain arrays."""
+    """groups: {"" or "warmup_": {variable: (chains, draws, ...)}}; kernel: (attributes, variables); others: {group: variables}."""
     import xarray as xr
 
     children = {}
@@ -61,8 +61,9 @@ def make_tree(
             found = {n: variables[n] for n in chosen if n in variables}
             if found:
                 children[f"{group}{home}"] = _draws(found, names)
-    if statistics:
-        children["statistics"] = xr.Dataset(statistics, _site_coordinates(statistics, names))
+    for home, found in others.items():
+        if found:
+            children[home] = xr.Dataset(found, _site_coordinates(found, names))
     children["kernel"] = xr.Dataset(kernel[1], attrs=kernel[0])
     tree = xr.DataTree.from_dict(children)
     tree.attrs.update(attributes)
@@ -141,21 +142,21 @@ def _open_store(path: Path) -> xr.DataTree:
     root = zarr_module().open_group(str(path), mode="r")
     attributes = dict(root.attrs)
     labels = np.array(json.loads(attributes.pop("labels")), dtype=attributes.pop("label_dtype"))
-    statistics: dict[str, Any] = {}
+    others: dict[str, dict[str, Any]] = {}
     kernel: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     groups: dict[str, dict[str, Any]] = {}
     for home, group in root.groups():
         if home == "kernel":
             kernel = (dict(group.attrs), {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()})
-        elif home == "statistics":
-            statistics = {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()}
+        elif home in ("statistics", "start"):
+            others[home] = {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()}
         else:
             prefix = "warmup_" if home.startswith("warmup_") else ""
             count = group.attrs.get("draws", 0)
             lazily = {n: _lazy(a, count, labels if n == "s" else None) for n, a in group.arrays()}
             groups.setdefault(prefix, {}).update(lazily)
     names = site_names(attributes.pop("names", None), attributes["num_sites"])
-    return make_tree(groups, names, kernel, statistics, attributes)
+    return make_tree(groups, names, kernel, others, attributes)
 
 
 def _lazy(array: Any, count: int, labels: np.ndarray | None) -> Any:

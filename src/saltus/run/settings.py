@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..errors import KernelError, RunError, SaltusError, TargetError
 from ..kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Kernel, UniformMH
 from ..spaces import Space
 from ..target import Target
-from .recording import STATS, Recording, code_dtype, stats_bytes
+from .recording import STATS, Recording, code_dtype, rows_per_block, stats_bytes
 
 SAMPLERS = {
     "ncg": NCG,
@@ -43,7 +43,7 @@ class Settings:
     num_warmup: int
     num_chains: int
     seed: int
-    thin: int
+    thin: int | str  # or "auto"
     keep: tuple[str, ...]  # ("draws",), or names of statistics, or names of observables
     keep_kind: str  # "draws", "statistics" or "observables"
     keep_warmup: bool
@@ -51,6 +51,24 @@ class Settings:
     @property
     def statistics(self) -> tuple[str, ...]:
         return self.keep if self.keep_kind == "statistics" else ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, which does not change what is drawn."""
+
+    progress: bool
+    time_limit: float | None
+    checkpoint_every: float
+
+    @staticmethod
+    def read(progress: Any, time_limit: Any, checkpoint_every: Any) -> Options:
+        every = read_seconds(checkpoint_every, "checkpoint_every")
+        return Options(read_flag(progress, "progress"), read_seconds(time_limit, "time_limit"), every if every else 10.0)
+
+    def after(self, seconds: float) -> Options:
+        """With what is left of the time limit."""
+        return self if self.time_limit is None else replace(self, time_limit=max(self.time_limit - seconds, 1e-3))
 
 
 def read_settings(
@@ -62,12 +80,12 @@ def read_settings(
         num_warmup=as_size(num_warmup, "num_warmup", RunError, least=0),
         num_chains=as_size(num_chains, "num_chains", RunError),
         seed=read_seed(seed),
-        thin=1 if isinstance(thin, str) and thin == "auto" else _read_thin(thin),
+        thin=_read_thin(thin),
         keep=(keep_names := _read_keep(keep)),
         keep_kind=_keep_kind(keep),
         keep_warmup=read_flag(keep_warmup, "keep_warmup"),
     )
-    steps = max(settings.num_draws * settings.thin, settings.num_warmup)
+    steps = max(settings.num_draws * (settings.thin if isinstance(settings.thin, int) else 1), settings.num_warmup)
     if steps > _MOST_STEPS:
         raise RunError("The run is too long.", expected=f"at most {_MOST_STEPS} steps", found=f"{steps}")
     if settings.num_chains * space.size > _MOST_STEPS:
@@ -80,7 +98,9 @@ def read_settings(
     return settings, Recording(observables)
 
 
-def _read_thin(thin: Any) -> int:
+def _read_thin(thin: Any) -> int | str:
+    if isinstance(thin, str) and thin == "auto":
+        return thin
     try:
         return as_size(thin, "thin", RunError)
     except RunError:
@@ -164,9 +184,9 @@ def find_sampler(sampler: Any) -> Any:
     if not (isinstance(kind, type) and issubclass(kind, Kernel)):
         raise KernelError(
             "`sampler` is not known.",
-            expected=f"a kernel such as saltus.NCG(step_size=0.5), or one of {', '.join(map(repr, SAMPLERS))}",
+            expected=f"a kernel such as saltus.NCG(step_size=0.5), 'auto', or one of {', '.join(map(repr, SAMPLERS))}",
             found=repr(sampler),
-            hint=_nearest(sampler, SAMPLERS),
+            hint=_nearest(sampler, ("auto", *SAMPLERS)),
         )
     return kind
 
@@ -202,9 +222,9 @@ def check_observables(recording: Recording, target: Target) -> None:
             ) from cause
 
 
-def warn_of_parity(kernel: Kernel, space: Space, thin: int) -> None:
+def warn_of_parity(kernel: Kernel, space: Space, thin: int | str) -> None:
     """GWG flips one site a step: where moves are rarely refused, an even number of steps keeps the parity."""
-    if isinstance(kernel, GWG) and space.num_values == 2 and thin % 2 == 0:
+    if isinstance(thin, int) and thin % 2 == 0 and kernel.keeps_parity(space):
         warnings.warn(
             f"GWG flips one site of a two-valued space each step, so after {thin} steps the number of ones is even or odd as it "
             f"was, unless a move is refused: an odd `thin`, such as {thin + 1}, sees both",
@@ -221,6 +241,12 @@ def draw_bytes(recording: Recording, target: Target, settings: Settings) -> int:
         shapes = [jax.eval_shape(fn, jax.ShapeDtypeStruct(target.space.shape, default_float())) for _, fn in recording.observables]
         return stats + sum(math.prod(jnp.shape(x)) * jnp.result_type(x).itemsize for x in jax.tree.leaves(shapes))
     return stats + target.space.num_sites * target.space.labels.itemsize
+
+
+def block_rows(recording: Recording, target: Target, settings: Settings) -> int:
+    """Rows of a block of draws of all chains."""
+    per_chain = draw_bytes(recording, target, settings) + target.space.num_sites
+    return rows_per_block(settings.num_chains * per_chain)
 
 
 def packed_bytes(recording: Recording, target: Target, settings: Settings) -> float:

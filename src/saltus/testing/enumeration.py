@@ -10,6 +10,7 @@ import numpy as np
 import scipy.special
 
 from ..errors import CheckError
+from ..kernels import Informed
 from ..kernels.base import Kernel
 from ..spaces import Space
 from ..target import Target
@@ -59,6 +60,8 @@ def transition_matrix(kernel: Any, target: Target, z: Any = None) -> np.ndarray:
 
 def offers(kernel: Any, name: str) -> bool:
     """Whether a kernel supplies this part of the protocol itself."""
+    if isinstance(kernel, Informed):
+        return offers(kernel.kernel, name)
     method = getattr(type(kernel), name, None)
     return method is not None and method is not getattr(Kernel, name, None)
 
