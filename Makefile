@@ -1,5 +1,5 @@
 # Everything sets itself up: a machine needs python3 and make.
-#   make demo                       a first look
+#   make demo                       a first look: the paper's regression, sampled, held against the exact answer
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
@@ -26,7 +26,7 @@ $(READY): pyproject.toml
 	touch $@
 
 demo: $(READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/saltus demo
 
 lint: $(READY)
 	$(BIN)/ruff check .

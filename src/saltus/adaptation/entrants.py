@@ -25,6 +25,7 @@ class Entrant:
     kind: Any
     differences: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    last_resort: bool = False  # enters only where no other moves
 
     @property
     def name(self) -> str:
@@ -57,26 +58,24 @@ class Field:
     first: list[Entrant]
     others: list[Entrant]
     out: dict[str, str]
+    doubt: str = ""
 
 
 def find_entrants(target: Target, doubt: str) -> Field:
     """doubt: why the local model cannot be trusted; nothing where it can."""
-    space, out = target.space, {}
-    exact = _exact(target)
-    own: list[str | None] = [None]
-    if doubt:
-        own = []
-        out["samplers by the gradient"] = doubt
+    space, out, exact = target.space, {}, _exact(target)
     if exact is None and not target.differences.exact:
         evaluations = ExactDifferences().evaluations(space)
         out["exact differences"] = f"{evaluations} evaluations a step are more than {_MOST_DIFFERENCES}"
-    models = own + ([exact] if exact else [])
+    models = [None, exact] if exact else [None]
+    if doubt:
+        models.reverse()  # samplers with a bad guide are slow, not wrong: they enter last
     informed = [[Entrant(kind, model) for kind in (NCG, GWG, AVG, PAVG)] for model in models]
     gibbs, structured = [gibbs_entrant(target)], [Entrant(BlockGibbs)] if target.find(SiteQuadratic) is not None else []
     ncg = [group[0] for group in informed[:1]]
     first = gibbs + structured + ncg if target.find(Graph) is not None else structured + ncg + gibbs
-    baseline = [Entrant(UniformMH)] if space.diameter > 1 or not informed else []
-    return Field(first, [e for group in informed for e in group if e not in first] + baseline, out)
+    baseline = [Entrant(UniformMH, last_resort=space.diameter == 1)]
+    return Field(first, [e for group in informed for e in group if e not in first] + baseline, out, doubt)
 
 
 def _exact(target: Target) -> str | None:

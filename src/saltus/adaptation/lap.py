@@ -17,7 +17,7 @@ from ..run.settings import Settings, block_rows
 from ..target import Target
 
 AGREED = 1.1  # R-hat beyond which chains disagree
-_FIRST_STEPS, _FEWEST_STEPS = 4, 64
+_FIRST_STEPS, _FEWEST_STEPS, _LEAST_SECONDS = 4, 64, 0.2
 _HOPELESS = 5  # times slower than the leader
 _REFERENCES = 4
 _MOST_STEPS = 2**18
@@ -30,7 +30,6 @@ class Lap:
     worth: Worth
     steps: int
     seconds_per_step: float
-    compile_seconds: float
     acceptance: float
     jump: float
     num_chains: int
@@ -71,7 +70,10 @@ class Course:
         return lap
 
     def run(self, kernel: Kernel, seconds: float, evaluations: float, enough: float = np.inf, leader: float = 0.0) -> Lap:
-        """Steps until they are worth `enough`, or hopeless beside the leader's effective draws a second, or all is used up."""
+        """Steps until they are worth `enough`, or hopeless beside the leader's effective draws a second, or all is used up.
+
+        At least a fifth of a second of them: the pace of fewer says little.
+        """
         running = _Running(self, kernel)
         per_step = max(kernel.evaluations(self.target), 1) * self.settings.num_chains
         chunk = _FIRST_STEPS
@@ -80,12 +82,13 @@ class Course:
             used = running.seconds
             found = running.worth()
             rate = self.settings.num_chains / (found.steps * running.seconds_per_step)
-            left = int(min((seconds - used) / running.seconds_per_step, evaluations / per_step - running.steps))
-            over = left <= 0 or running.steps >= _MOST_STEPS
-            if running.steps >= _FEWEST_STEPS:
+            least = (_LEAST_SECONDS - used) / running.seconds_per_step
+            left = min((seconds - used) / running.seconds_per_step, max(evaluations / per_step - running.steps, least))
+            over = left < 1 or running.steps >= _MOST_STEPS
+            if running.steps >= _FEWEST_STEPS and least <= 0:
                 over |= rate * used >= enough and found.rhat <= AGREED
                 over |= used >= seconds / 4 and rate * _HOPELESS < leader
-            wanted = min(running.steps, left)
+            wanted = int(min(running.steps, left))
             stop, chunk = (int(x) for x in agree(np.array([over, max(wanted, 1)])))
             if stop:
                 return running.lap(found)
@@ -101,11 +104,9 @@ class _Running:
         padded = -(-settings.num_chains // course.mesh.size) * course.mesh.size
         self.numbers = spread(course.mesh, np.arange(padded, dtype=np.int32))
         self.kernel, self.target = everywhere(course.mesh, (kernel, course.target))
-        began = time.perf_counter()
         codes = course.codes[np.minimum(np.arange(padded), len(course.codes) - 1)]
         self.carry = begin(course.mesh, self.recording, self.rows, self.kernel, self.target, spread(course.mesh, codes))
-        self._steps(0, 0)
-        self.compile_seconds = time.perf_counter() - began
+        self._steps(0, 0)  # compiles
         self.steps = self.row = 0
         self.times: list[tuple[int, float]] = []
         self.statistics: dict[str, list[np.ndarray]] = {}
@@ -160,7 +161,6 @@ class _Running:
             found,
             self.steps,
             self.seconds_per_step,
-            self.compile_seconds,
             float(acceptance @ num / num.sum()),
             float(jump @ num / num.sum()),
             chains,

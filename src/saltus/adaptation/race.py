@@ -18,10 +18,12 @@ import numpy as np
 
 from ..diagnostics.local_model import check
 from ..errors import SaltusError
-from ..kernels import AVG, PAVG, Kernel
+from ..kernels import AVG, PAVG, Kernel, UniformMH
+from ..run.loop import agree
 from ..run.settings import Settings
 from ..run.thinning import choose_thin
 from ..target import Target
+from .compiling import seconds_compiling
 from .entrants import Entrant, Field, find_entrants, gibbs_entrant
 from .lap import Course, Lap
 from .trial import CANDIDATES, Chains, num_tuning_chains
@@ -30,7 +32,7 @@ from .tune import start_codes, tune_from
 FEWEST_WARMUP = 100  # steps: with fewer nothing is tuned or raced
 PATIENCE = 5.0  # seconds that a run may be predicted to take before the others enter
 EFFECTIVE = 400
-NOT_NEEDED = "not needed"
+NOT_NEEDED, LATE = "not needed", "half of the time limit was over"
 _TIE, _NEAR = 0.9, 1.6  # as good as the best; how far behind one may still win
 _EFFORT, _TUNING_CHAINS = 0.25, 8
 _LAP_SECONDS, _LONGEST_LAP, _LEAST_LAP = 1.0, 4.0, 8000  # the last in evaluations
@@ -81,6 +83,7 @@ class _Entry:
     lap: Lap
     evaluations: int
     seconds: float
+    compile_seconds: float
 
 
 @dataclass
@@ -97,18 +100,21 @@ class _Contest:
     averaging: Any = None  # AVG as tuned, with which PAVG begins
     tuning_steps: int = 0
     spent: int = 0  # evaluations, those of the burn-in too
+    began: float = field(default_factory=time.perf_counter)
+    compiled: float = field(default_factory=seconds_compiling)  # before
 
     def enter(self, entrant: Entrant, seconds: float) -> None:
         """Tune, freeze, run a lap, note it. A sampler that cannot be used here is noted as such."""
         self.progress.say(f"racing: {entrant.name}")
-        began, before = time.perf_counter(), self.spent
+        began, before, compiled = time.perf_counter(), self.spent, seconds_compiling()
         try:
             kernel = self._tuned(entrant)
             lap = self._lap(kernel, seconds, _ENOUGH)
         except SaltusError as cause:
             self.unusable.append(Row(entrant.name, "", verdict=f"cannot be used here: {str(cause).splitlines()[0]}"))
             return
-        self.entered.append(_Entry(entrant, kernel, lap, self.spent - before, time.perf_counter() - began))
+        seconds, compiled = time.perf_counter() - began, seconds_compiling() - compiled
+        self.entered.append(_Entry(entrant, kernel, lap, self.spent - before, seconds, compiled))
         if lap.agrees or len(self.entered) == 1:
             self.course.codes = lap.codes
 
@@ -157,7 +163,9 @@ class _Contest:
         return self.predicted()[1] / 2 - self.spent if self.entered else np.inf
 
     def winner(self) -> _Entry:
-        moved = [e for e in self.entered if e.lap.jump > 0] or self.entered
+        moved = [e for e in self.entered if e.lap.jump > 0]
+        if not moved:
+            return min(self.entered, key=lambda e: e.entrant.simplicity)
         agreeing = [e for e in moved if e.lap.agrees]
         if not agreeing:  # R-hat counts in ess_per_second too; but where chains are far apart, only their distance tells
             near = [e for e in moved if e.lap.worth.rhat <= _FAR_APART]
@@ -165,11 +173,14 @@ class _Contest:
         best = max(e.lap.ess_per_second for e in agreeing)
         return min((e for e in agreeing if e.lap.ess_per_second >= _TIE * best), key=lambda e: e.entrant.simplicity)
 
+    def late(self) -> bool:
+        return bool(agree(np.array(time.monotonic() > self.deadline)))
+
     def final_heat(self) -> None:
         """Those that may still win run once more, for longer, while the allowance lasts."""
         near = [e for e in self.entered if e.lap.agrees and e.lap.ess_per_second * _NEAR >= self.leading()]
         for entry in near if len(near) > 1 else ():
-            if self.allowance() > 0 and time.monotonic() < self.deadline:
+            if self.allowance() > 0 and not self.late():
                 self.progress.say(f"racing: {entry.entrant.name}, once more")
                 before = self.spent
                 entry.lap = entry.lap.and_then(self._lap(entry.kernel, 2 * _LAP_SECONDS, 2 * _ENOUGH))
@@ -188,7 +199,10 @@ def race(target: Target, settings: Settings, *, initial: Any, deadline: float, p
     progress.say("burning in")
     contest.burn_in(gibbs_entrant(target).kernel())
     for entrant in entrants.first:
-        contest.enter(entrant, _LAP_SECONDS)
+        if contest.entered and contest.late():
+            entrants.out[entrant.name] = LATE
+        else:
+            contest.enter(entrant, _LAP_SECONDS)
     for entrant in entrants.others:
         why = _why_not(contest, entrant)
         if why:
@@ -201,19 +215,25 @@ def race(target: Target, settings: Settings, *, initial: Any, deadline: float, p
 
 def _why_not(contest: _Contest, entrant: Entrant) -> str:
     """Why this one does not enter."""
+    if contest.late():
+        return LATE
+    if not any(entry.lap.jump > 0 for entry in contest.entered):
+        return "" if entrant.kind is UniformMH else "nothing moves here"  # it moves if anything can
+    if entrant.last_resort:
+        return "a last resort"
     if contest.predicted()[0] <= PATIENCE:
         return NOT_NEEDED
     per_step = entrant.seen(contest.target).differences.evaluations(contest.target.space)
     if contest.allowance() < _TUNING_STEPS * CANDIDATES * _TUNING_CHAINS * per_step:
         return "tuning would take more than the race's third of all evaluations"
-    return "half of the time limit is over" if time.monotonic() > contest.deadline else ""
+    return ""
 
 
 def _doubt(target: Target, settings: Settings, initial: Any) -> str:
     if target.differences.exact:
         return ""
     found = check(target, settings.seed, initial, small=True)
-    return "" if found.trustworthy else found.advice
+    return "" if found.trustworthy or not found.typical.num_moves else found.advice
 
 
 def _row(entry: _Entry, chosen: bool) -> Row:
@@ -230,7 +250,7 @@ def _row(entry: _Entry, chosen: bool) -> Row:
         acceptance=lap.acceptance,
         jump=lap.jump,
         evaluations=entry.evaluations,
-        compile_seconds=lap.compile_seconds,
+        compile_seconds=entry.compile_seconds,
         seconds=entry.seconds,
         chosen=chosen,
         verdict=verdict,
@@ -250,4 +270,6 @@ def _finished(contest: _Contest, entrants: Field) -> Race:
     won = contest.winner()
     rows = [_row(entry, entry is won) for entry in contest.entered] + contest.unusable
     steps = won.lap.worth.steps if np.isfinite(won.lap.worth.steps) else 0.0
-    return Race(won.kernel, won.lap.codes, rows, paragraph(rows, entrants.out), steps, contest.spent)
+    seconds, compiling = time.perf_counter() - contest.began, seconds_compiling() - contest.compiled
+    cost = f"The race made {contest.spent} evaluations of log_prob and took {seconds:.1f} s, {compiling:.1f} s of them compiling."
+    return Race(won.kernel, won.lap.codes, rows, f"{paragraph(rows, entrants.out, entrants.doubt)} {cost}", steps, contest.spent)

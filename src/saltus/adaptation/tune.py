@@ -31,6 +31,7 @@ class TuningReport:
     curves: list[Curve] = field(default_factory=list)
     fits: list[Fit] = field(default_factory=list)
     note: str = ""
+    chosen: dict[str, float] = field(default_factory=dict)  # what was frozen of each setting
     jump: float = 0.0
     acceptance: float = 0.0
     evaluations: int = 0
@@ -44,21 +45,36 @@ class TuningReport:
         return text + (f"\n  {self.note}" if self.note else "")
 
     def plot(self, axes: Any = None) -> Any:
-        """Jump against each setting that was tuned: one panel a curve."""
+        """Jump against each setting that was tuned: one panel a curve, a line where it was frozen."""
         import matplotlib.pyplot as plt
 
         if axes is None:
             _, axes = plt.subplots(1, max(len(self.curves), 1), figsize=(4.2 * max(len(self.curves), 1), 3.2), squeeze=False)
             axes = axes[0]
-        for ax, curve in zip(axes, self.curves, strict=False):
-            order = np.argsort(curve.values)
-            ax.plot(np.array(curve.values)[order], np.array(curve.jump)[order], ".", color="#0072B2", markersize=5)
-            ax.set_xscale("symlog" if min(curve.values) <= 0 else "log")
-            ax.set_xlabel(curve.name.replace("_", " "))
-            ax.set_ylabel("mean L1 jump")
-            ax.set_title(self.sampler, fontsize=9)
+        last = {curve.name: i for i, curve in enumerate(self.curves)}
+        for i, (ax, curve) in enumerate(zip(axes, self.curves, strict=False)):
+            _plot_curve(ax, curve, by=self.sampler if last[curve.name] == i else f"AVG, with which {self.sampler} begins")
+            if last[curve.name] == i and curve.name in self.chosen:
+                _mark(ax, self.chosen[curve.name])
         axes[0].figure.tight_layout()
         return axes
+
+
+def _plot_curve(ax: Any, curve: Curve, by: str) -> None:
+    sizes = np.abs(curve.values)
+    ax.plot(curve.values, curve.jump, ".", color="#0072B2", markersize=5)
+    if min(curve.values) <= 0:
+        ax.set_xscale("symlog", linthresh=min(sizes[sizes > 0], default=1.0))
+    else:
+        ax.set_xscale("log")
+    ax.set_xlabel(curve.name.replace("_", " "))
+    ax.set_ylabel("mean L1 jump")
+    ax.set_title(by, fontsize=9, loc="left")
+
+
+def _mark(ax: Any, value: float) -> None:
+    ax.axvline(value, color="#D55E00", linewidth=1.2, zorder=0)
+    ax.set_title(f"frozen at {value:.3g}", fontsize=9, loc="right", color="#D55E00")
 
 
 @dataclass
@@ -135,6 +151,7 @@ def _finish(report: TuningReport, kernel: Any) -> None:
     """The jump and acceptance last measured nearest to what was frozen."""
     if not report.curves:
         return
+    report.chosen = {c.name: float(getattr(kernel, c.name)) for c in report.curves}
     curve = report.curves[-1]
     value = float(getattr(kernel, curve.name))
     at = [i for i, v in enumerate(curve.values) if abs(v - value) <= 1e-6 * abs(value)] or [len(curve.values) - 1]

@@ -11,12 +11,14 @@ from ..errors import SaltusError
 from .race import NOT_NEEDED, Row
 
 
-def paragraph(rows: list[Row], out: dict[str, str]) -> str:
-    """Who won, by how much, why not the others, and what it cost."""
+def paragraph(rows: list[Row], out: dict[str, str], doubt: str) -> str:
+    """Who won, by how much, and why not the others."""
     won = next(row for row in rows if row.chosen)
     told = [f"A race of {counted(len(rows), 'sampler')} chose {won.kernel}: {_why(won, rows)}."]
     if won.steps < math.inf:
         told.append(f"An effective draw took {won.steps:.3g} steps, by the {won.worst}.")
+    if doubt:
+        told.append(f"About the local model: {doubt}")
     lost = [f"{row.sampler}: {row.verdict}" for row in rows if row.verdict and row is not won]
     if lost:
         told.append("Could not win: " + "; ".join(lost) + ".")
@@ -27,11 +29,6 @@ def paragraph(rows: list[Row], out: dict[str, str]) -> str:
     if needless:
         told.append(f"The others ({', '.join(needless)}) were not needed.")
     told += [f"Did not enter: {', '.join(names)} ({why})." for why, names in reasons.items()]
-    compiling, seconds = sum(row.compile_seconds for row in rows), sum(row.seconds for row in rows)
-    told.append(
-        f"The race made {sum(row.evaluations for row in rows)} evaluations of log_prob and took {seconds:.1f} s, "
-        f"{compiling:.1f} s of them compiling."
-    )
     return " ".join(told)
 
 

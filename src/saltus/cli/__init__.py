@@ -1,9 +1,12 @@
 """The command line: words in, exit codes out. What the words ask for is done by the functions of the same names in saltus.
 
-app.py       the commands, their options and help
+app.py       the commands and their options
+help.py      what stands below them: examples, samplers, exit codes
 target.py    file.py:target -> Target
 sampler.py   --sampler ncg --step-size 0.5 -> Kernel
 output.py    -o run.nc or run.zarr
+tuning.py    what saltus tune leaves
+ending.py    what saltus sample says at the end
 """
 
 from __future__ import annotations

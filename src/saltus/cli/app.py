@@ -17,62 +17,7 @@ import saltus
 
 from ..errors import RunError, SaltusError
 from . import COMPLETE
-
-CODES = """\
-[bold]Exit codes[/]
-  0    complete
-  1    failed unexpectedly; --debug, anywhere on the line, shows the traceback
-  2    bad input, or a run that cannot go on: the message says why
-  3    ended early (--time-limit, Ctrl-C); the draws so far are kept
-  130  interrupted before there was a draw to keep
-"""
-APP_EPILOGUE = f"""\
-[bold]Example[/]
-  Write the model, model.py:
-
-    import jax.numpy as jnp, saltus
-    def log_prob(s):  # spins, -1 or +1, that like their neighbours
-        return 0.8 * jnp.sum(s[1:] * s[:-1])
-    target = saltus.Target(log_prob, saltus.Spin(50))
-
-  Draw from it, and look:
-
-    saltus sample model.py:target --sampler ncg --step-size 0.5 -o run.nc
-    saltus summary run.nc
-
-{CODES}"""
-SAMPLE_EPILOGUE = f"""\
-[bold]Samplers[/] and their options
-  ncg          --step-size               all sites at once, by the gradient
-  avg          --step-size               the same, by an auxiliary variable
-  pavg         --step-size               the same, for correlated sites
-               --preconditioner \\[--scale]
-  gwg          \\[--radius]                one site a step, by the gradient
-  gibbs        \\[--scan]                  exact conditionals, no gradient
-  block-gibbs  \\[--shift]                 quadratic targets, always accepted
-  uniform-mh   --radius                  a baseline that knows nothing
-
-[bold]Examples[/]
-  saltus sample model.py:target --sampler ncg --step-size 0.5 -o run.nc
-
-  An hour at most, streamed to disk, and then on from there:
-
-  saltus sample model.py:target --sampler gibbs --scan systematic \\
-      --num-draws 100000 --time-limit 3600 --checkpoint run.ckpt -o run.zarr
-  saltus resume run.ckpt model.py:target
-
-{CODES}"""
-RESUME_EPILOGUE = f"""\
-[bold]Examples[/]
-  saltus resume run.ckpt model.py:target -o run.nc
-  saltus resume run.ckpt model.py:target --num-draws 5000 --overwrite -o run.nc
-
-{CODES}"""
-SUMMARY_EPILOGUE = """\
-[bold]Examples[/]
-  saltus summary run.nc
-  saltus summary run.zarr --sites 50
-"""
+from .help import APP, CHECK, DEMO, RESUME, SAMPLE, SUMMARY, TUNE
 
 SAMPLER = Group("Sampler", sort_key=1)
 RUN = Group("Run", sort_key=2)
@@ -103,6 +48,12 @@ TargetName = Annotated[
         "that returns one."
     ),
 ]
+SAMPLER_NAMES = "ncg, avg, pavg, gwg, gibbs, block-gibbs or uniform-mh"
+Adaptation = Annotated[str, option(SAMPLER, "How pavg is tuned: default, or paper for the published schedule.", "NAME")]
+Seed = Annotated[int, option(RUN, "The same seed gives the same draws.", "N", converter=whole)]
+Initial = Annotated[
+    Path | None, option(RUN, "States to start from: one for all chains, or one each. Random ones unless given.", "FILE.npy")
+]
 TimeLimit = Annotated[float | None, option(RUN, "End after so many seconds, with the draws so far.", "SECONDS")]
 CheckpointEvery = Annotated[float, option(DISK, "How often the checkpoint is brought up to date.", "SECONDS")]
 NoProgress = Annotated[bool, option(OTHER, "Show no progress.", show_default=False)]
@@ -115,7 +66,7 @@ def versions() -> str:
 app = App(
     name="saltus",
     help="Sample probability distributions over discrete spaces, with gradients.",
-    help_epilogue=APP_EPILOGUE,
+    help_epilogue=APP,
     help_format="rich",
     version=versions,
     version_format="plaintext",
@@ -151,12 +102,14 @@ def usage_error(error: CycloptsError) -> SaltusError:
     return RunError(text, hint=f"{command} --help")
 
 
-@app.command(help_epilogue=SAMPLE_EPILOGUE, usage="Usage: saltus sample TARGET --sampler NAME [OPTIONS] -o PATH", sort_key=1)
+@app.command(help_epilogue=SAMPLE, usage="Usage: saltus sample TARGET [OPTIONS] -o PATH", sort_key=2)
 def sample(
     target: TargetName,
     /,
     *,
-    sampler: Annotated[str, option(SAMPLER, "ncg, avg, pavg, gwg, gibbs, block-gibbs or uniform-mh; see below.", "NAME")],
+    sampler: Annotated[
+        str, option(SAMPLER, f"{SAMPLER_NAMES}; see below. auto: those that apply race on this target.", "NAME")
+    ] = "auto",
     step_size: Annotated[
         float | None, option(SAMPLER, "Larger moves more sites a step; in squared units of the values.", "EPS")
     ] = None,
@@ -169,14 +122,15 @@ def sample(
     ] = None,
     scale: Annotated[float | None, option(SAMPLER, "A factor of the preconditioner; 1 unless given.", "GAMMA")] = None,
     shift: Annotated[float | None, option(SAMPLER, "The diagonal added; the least that works unless given.", "D")] = None,
+    adaptation: Adaptation = "default",
     num_draws: Annotated[int, option(RUN, "Draws kept of each chain.", "N", converter=whole)] = 1000,
     num_warmup: Annotated[int, option(RUN, "Steps of each chain before its first draw.", "N", converter=whole)] = 1000,
     num_chains: Annotated[int, option(RUN, "Chains, side by side.", "N", converter=whole)] = 4,
-    thin: Annotated[str, option(RUN, "Steps for each draw, or auto.", "N")] = "auto",
-    seed: Annotated[int, option(RUN, "The same seed gives the same draws.", "N", converter=whole)] = 0,
-    initial: Annotated[
-        Path | None, option(RUN, "States to start from: one for all chains, or one each. Random ones unless given.", "FILE.npy")
-    ] = None,
+    thin: Annotated[
+        str, option(RUN, "Steps for each draw. auto: by how many an independent draw took in the warm-up.", "N")
+    ] = "auto",
+    seed: Seed = 0,
+    initial: Initial = None,
     time_limit: TimeLimit = None,
     output: Annotated[
         Path,
@@ -200,21 +154,23 @@ def sample(
 ) -> int:
     """Draw from a target.
 
-    The sampler is used as it is given, never adapted.
+    Without --sampler, those that apply race and the fastest is used. A name alone is tuned first; with its options it is
+    used as given. Either way it is frozen before the first draw.
     """
     from .ending import finish
     from .output import read_output
-    from .sampler import build_kernel, load_array
+    from .sampler import load_array, read_sampler
     from .target import load_target
 
     goes_on = checkpoint is not None and checkpoint.exists() and not overwrite
     hint = f"to go on with the run: saltus resume {checkpoint} {target} --overwrite -o {output}" if goes_on else ""
     out = read_output(output, overwrite, streams=True, found_again=goes_on and output.suffix == ".zarr", hint=hint)
     sigma = load_array(preconditioner, "--preconditioner")
-    kernel = build_kernel(sampler, step_size=step_size, radius=radius, scan=scan, preconditioner=sigma, scale=scale, shift=shift)
+    options = dict(step_size=step_size, radius=radius, scan=scan, preconditioner=sigma, scale=scale, shift=shift)
+    chosen = read_sampler(sampler, **options)
     result = saltus.sample(
         load_target(target),
-        kernel,
+        chosen,
         num_draws=num_draws,
         num_warmup=num_warmup,
         num_chains=num_chains,
@@ -229,11 +185,12 @@ def sample(
         keep=tuple(keep.split(",")) if "," in keep else keep,
         keep_warmup=keep_warmup,
         overwrite=overwrite,
+        adaptation=adaptation,
     )
     return finish(result, out, target, checkpoint)
 
 
-@app.command(help_epilogue=RESUME_EPILOGUE, usage="Usage: saltus resume CHECKPOINT TARGET [OPTIONS]", sort_key=2)
+@app.command(help_epilogue=RESUME, usage="Usage: saltus resume CHECKPOINT TARGET [OPTIONS]", sort_key=3)
 def resume(
     checkpoint: Annotated[Path, Parameter(help="The folder given as --checkpoint.")],
     target: TargetName,
@@ -270,7 +227,7 @@ def resume(
     return finish(result, out, target, checkpoint)
 
 
-@app.command(help_epilogue=SUMMARY_EPILOGUE, usage="Usage: saltus summary PATH [OPTIONS]", sort_key=3)
+@app.command(help_epilogue=SUMMARY, usage="Usage: saltus summary PATH [OPTIONS]", sort_key=4)
 def summary(
     path: Annotated[Path, Parameter(help="run.nc or run.zarr.")],
     /,
@@ -281,4 +238,74 @@ def summary(
     from .ending import tell
 
     tell(saltus.summary(saltus.open(path), sites=sites))
+    return COMPLETE
+
+
+@app.command(help_epilogue=CHECK, usage="Usage: saltus check TARGET [OPTIONS]", sort_key=5)
+def check(
+    target: TargetName,
+    /,
+    *,
+    seed: Seed = 0,
+    initial: Initial = None,
+    small: Annotated[bool, option(RUN, "A quick look, with far fewer evaluations of log_prob.", show_default=False)] = False,
+) -> int:
+    """Can the gradient be trusted here?
+
+    Predicted changes of log_prob are held against true ones, and the verdict is printed.
+    """
+    from .ending import tell
+    from .sampler import load_array
+    from .target import load_target
+
+    tell(saltus.check(load_target(target), seed, load_array(initial, "--initial"), small=small))
+    return COMPLETE
+
+
+@app.command(help_epilogue=TUNE, usage="Usage: saltus tune TARGET --sampler NAME [OPTIONS]", sort_key=6)
+def tune(
+    target: TargetName,
+    /,
+    *,
+    sampler: Annotated[str, option(SAMPLER, f"{SAMPLER_NAMES}.", "NAME")],
+    adaptation: Adaptation = "default",
+    seed: Seed = 0,
+    initial: Initial = None,
+    plot: Annotated[
+        Path | None, option(DISK, "Save what was measured as a figure. A file that is there is replaced.", "FILE.png")
+    ] = None,
+) -> int:
+    """Tune one sampler: what was measured, what it chose, and the command that uses it."""
+    from .ending import tell
+    from .sampler import find_kind, load_array
+    from .target import load_target
+    from .tuning import check_plot, sample_command, save_plot
+
+    kind = find_kind(sampler)
+    check_plot(plot)
+    tuned = saltus.tune(load_target(target), kind, seed, initial=load_array(initial, "--initial"), adaptation=adaptation)
+    tell(tuned.report, f"frozen as {tuned.kernel!r}")
+    if plot is not None and save_plot(tuned.report, plot):
+        tell(f"drawn in {plot}")
+    tell("", *sample_command(tuned.kernel, target, seed=seed, initial=initial, adaptation=adaptation))
+    return COMPLETE
+
+
+@app.command(help_epilogue=DEMO, usage="Usage: saltus demo [OPTIONS]", sort_key=1)
+def demo(
+    *,
+    output: Annotated[
+        Path, option(DISK, "The folder for its files; those of an earlier demo are replaced.", "FOLDER", alias="-o")
+    ] = Path("saltus-demo"),
+    seed: Seed = 0,
+    no_progress: NoProgress = False,
+) -> int:
+    """See it work, in a minute.
+
+    Which columns explain y? Too many sets of columns to go through; sampled, and held against the exact answer.
+    """
+    from ..demo import demo as show
+    from .ending import tell
+
+    show(output, seed, progress=not no_progress, tell=tell)
     return COMPLETE

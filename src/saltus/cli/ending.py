@@ -42,6 +42,8 @@ def finish(run: Any, out: Output | None, target: str, checkpoint: Path | None) -
         tell(f"kept in {checkpoint}; -o run.nc writes them to a file")
     if again and not told["complete"]:
         tell(f"  {again}")
+    if told.get("race"):
+        tell(*_race(run))
     tell(*_doubts(run))
     return COMPLETE if told["complete"] else INCOMPLETE
 
@@ -52,6 +54,13 @@ def _go_on(out: Output | None, target: str, checkpoint: Path | None) -> str:
         return ""
     aim = ["--overwrite", "-o", str(_relative(out.path))] if out and not out.streamed else []
     return "to go on   " + shlex.join(["saltus", "resume", str(checkpoint), target, *aim])
+
+
+def _race(run: Any) -> list[str]:
+    """How --sampler auto chose."""
+    race = saltus.race_of(run)
+    table = [str(race)] if race.rows else []  # a short warm-up races nobody
+    return ["The race", *table, textwrap.fill(race.paragraph, _WIDTH, initial_indent="  ", subsequent_indent="  ")]
 
 
 def _doubts(run: Any) -> list[str]:

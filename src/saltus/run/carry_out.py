@@ -96,7 +96,7 @@ def _need_draws(plan: Plan, run: Run, reason: str, begun: tuple[int, int], optio
         first_does(partial(shutil.rmtree, plan.store))  # empty, and in the way of the next attempt
     raise RunError(
         "`time_limit` is too short for a single draw.",
-        expected=f"more than {options.time_limit:g} s",
-        found=f"{run.times.compile:.1f} s went to compiling; {run.doing} was then at step {run.done} of {run.total}",
+        expected=f"more than {options.spent + (options.time_limit or 0):g} s",
+        found=f"{options.spent:.1f} s went to choosing the sampler, {run.times.compile:.1f} s to compiling; {run.doing} was then at step {run.done} of {run.total}",
         hint="allow more time, or less warm-up" + ("" if plan.checkpoint else "; nothing was kept"),
     )

@@ -58,8 +58,9 @@ class Options:
     """How to run, which does not change what is drawn."""
 
     progress: bool
-    time_limit: float | None
+    time_limit: float | None  # what is left of it
     checkpoint_every: float
+    spent: float = 0.0  # of the time limit, before the run
 
     @staticmethod
     def read(progress: Any, time_limit: Any, checkpoint_every: Any) -> Options:
@@ -68,7 +69,7 @@ class Options:
 
     def after(self, seconds: float) -> Options:
         """With what is left of the time limit."""
-        return self if self.time_limit is None else replace(self, time_limit=max(self.time_limit - seconds, 1e-3))
+        return self if self.time_limit is None else replace(self, time_limit=max(self.time_limit - seconds, 1e-3), spent=seconds)
 
 
 def read_settings(

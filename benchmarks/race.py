@@ -1,0 +1,157 @@
+"""Does `sampler="auto"` pick well? On ten targets: the race's pick against long runs of every sampler that could have entered.
+
+    python benchmarks/race.py            all targets; finished ones are skipped
+    python benchmarks/race.py poly2      one target
+    python benchmarks/race.py --table    what was measured so far
+
+Effective draws per second of all chains, the worst of energy and four distances, as in the race, but from laps of up to
+SECONDS each, two of every sampler, in turn. "pick" races for so many draws that all samplers enter; "default" is the race
+of `saltus.sample(target)`, which leaves samplers out where 400 effective draws take less than five seconds anyway.
+"""
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+
+import saltus
+from saltus.adaptation.entrants import find_entrants
+from saltus.adaptation.lap import Course
+from saltus.adaptation.race import race
+from saltus.adaptation.tune import start_codes, tune
+from saltus.run.progress import Silent
+from saltus.run.settings import read_settings
+
+RESULTS = Path(__file__).parent / "results"
+SECONDS, ENOUGH = 6.0, 2000
+WITHIN = 0.8
+
+
+def plain_ising():
+    """The same model as "ising", told nothing about itself: a log-probability and a space."""
+    model = saltus.targets.ising((10, 10), 0.4)
+    return saltus.Target(model.log_prob, model.space, model.params)
+
+
+def useless_gradient():
+    """A chain of 30 sites with a table of interactions, read by integer index: its gradient is zero everywhere."""
+    table = jnp.asarray(np.random.default_rng(0).normal(size=(2, 2)) * 3)
+
+    def log_prob(s):
+        codes = s.astype(jnp.int32)
+        return jnp.sum(table[codes[:-1], codes[1:]])
+
+    return saltus.Target(log_prob, saltus.Binary(30))
+
+
+def correlated_ordinal():
+    """A Gaussian of correlation 0.95 on ten sites of 31 values."""
+    precision = np.linalg.inv(0.05 * np.eye(10) + 0.95)
+    return saltus.Target(lambda s: -0.5 * s @ jnp.asarray(precision, s.dtype) @ s, saltus.Ordinal(10, np.linspace(-3, 3, 31)))
+
+
+def spin_glass():
+    """Sherrington-Kirkpatrick: 50 spins, all pairs coupled, at inverse temperature 0.8."""
+    J = np.triu(np.random.default_rng(1).normal(size=(50, 50)), 1) * 0.8 / np.sqrt(50)
+    return saltus.Target(lambda s: s @ jnp.asarray(J, s.dtype) @ s, saltus.Spin(50))
+
+
+def independent_sites():
+    """200 sites, each with its own field."""
+    field = jnp.asarray(np.random.default_rng(2).normal(size=200) * 2)
+    return saltus.Target(lambda s: jnp.sum(field.astype(s.dtype) * s), saltus.Binary(200))
+
+
+def categorical_chain():
+    """40 sites of six categories; neighbours prefer some pairs."""
+    w = np.random.default_rng(3).normal(size=(6, 6))
+    return saltus.Target(lambda s: jnp.sum((s[:-1] @ jnp.asarray(w, s.dtype)) * s[1:]), saltus.Categorical(40, 6))
+
+
+TARGETS = {
+    "ising": lambda: saltus.targets.ising((10, 10), 0.4),
+    "plain ising": plain_ising,
+    "poly2": lambda: saltus.targets.polynomial_mixture(2, 20),
+    "regression": lambda: saltus.targets.sparse_regression(),
+    "potts": lambda: saltus.targets.potts((8, 8), 5, 0.8),
+    "useless gradient": useless_gradient,
+    "correlated ordinal": correlated_ordinal,
+    "spin glass": spin_glass,
+    "independent sites": independent_sites,
+    "categorical chain": categorical_chain,
+}
+
+
+def settings_for(target, num_draws):
+    asked = dict(num_draws=num_draws, num_warmup=1000, num_chains=4, seed=0, thin="auto", keep="draws", keep_warmup=False)
+    return read_settings(target.space, **asked)[0]
+
+
+def raced(target, num_draws):
+    found = race(target, settings_for(target, num_draws), initial=None, deadline=float("inf"), progress=Silent())
+    name = next(row.sampler for row in found.rows if row.chosen)
+    return name, found
+
+
+def everyone(target):
+    """{name: frozen kernel} of every entrant, tuned with full effort."""
+    field, kernels = find_entrants(target, ""), {}
+    for entrant in [*field.first, *field.others]:
+        seen = entrant.seen(target)
+        kernel = entrant.kernel() if entrant.settings or entrant.kind is saltus.BlockGibbs else tune(seen, entrant.kind).kernel
+        kernels[entrant.name] = entrant.frozen(kernel)
+    return kernels
+
+
+def measure(name):
+    """One target: the two races, then long laps of all samplers and of the kernels that were picked."""
+    target, began = TARGETS[name](), time.perf_counter()
+    picks = {"pick": raced(target, 200_000), "default": raced(target, 1000)}
+    kernels = everyone(target) | {mode: found.kernel for mode, (_, found) in picks.items()}
+    course = Course(target, replace(settings_for(target, 1000), seed=1), start_codes(target, 1, None, 4))
+    course.burn_in(picks["pick"][1].kernel, 3.0, np.inf)
+    laps = {}
+    for _ in range(2):
+        for each, kernel in kernels.items():
+            lap = course.run(kernel, SECONDS, np.inf, ENOUGH)
+            laps[each] = laps[each].and_then(lap) if each in laps else lap
+    rates = {each: lap.ess_per_second for each, lap in laps.items() if lap.agrees}
+    best = max((n for n in rates if n not in picks), key=rates.get)
+    told = {
+        "target": name,
+        "versions": f"saltus {saltus.__version__}, jax {__import__('jax').__version__}",
+        "best": best,
+        **{mode: {"sampler": n, "of the best": rates.get(mode, 0.0) / rates[best]} for mode, (n, _) in picks.items()},
+        "table": {mode: [vars(row) for row in found.rows] for mode, (_, found) in picks.items()},
+        "ess_per_second": rates,
+        "disagree": {each: lap.worth.rhat for each, lap in laps.items() if not lap.agrees},
+        "seconds": time.perf_counter() - began,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"race-{name.replace(' ', '-')}.json").write_text(json.dumps(told, indent=1, default=str))
+
+
+def table():
+    print(f"{'target':<20}{'picked':<34}{'of best':>8}   {'default':<30}{'of best':>8}   best")
+    good = {"pick": 0, "default": 0}
+    for path in sorted(RESULTS.glob("race-*.json")):
+        told = json.loads(path.read_text())
+        pick, default = told["pick"], told["default"]
+        for mode in good:
+            good[mode] += told[mode]["of the best"] >= WITHIN
+        shares = f"{pick['sampler']:<34}{pick['of the best']:>8.2f}   {default['sampler']:<30}{default['of the best']:>8.2f}"
+        print(f"{told['target']:<20}{shares}   {told['best']}")
+    print(f"within 20 % of the best: {good['pick']} where all samplers may enter, {good['default']} of the default race")
+
+
+if __name__ == "__main__":
+    names = [n for n in sys.argv[1:] if n in TARGETS] or list(TARGETS)
+    for each in names if "--table" not in sys.argv else ():
+        if len(names) == 1 or not (RESULTS / f"race-{each.replace(' ', '-')}.json").exists():
+            print(f"{each} ...", flush=True)
+            measure(each)
+    table()

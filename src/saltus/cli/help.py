@@ -1,0 +1,81 @@
+"""What stands below the options in the help of each command."""
+
+CODES = """\
+[bold]Exit codes[/]
+  0    complete
+  1    failed unexpectedly; --debug, anywhere on the line, shows the traceback
+  2    bad input, or a run that cannot go on: the message says why
+  3    ended early (--time-limit, Ctrl-C); the draws so far are kept
+  130  interrupted before there was a draw to keep
+"""
+APP = f"""\
+[bold]Example[/]
+  saltus demo shows what it does. For a model of your own, write model.py:
+
+    import jax.numpy as jnp, saltus
+    def log_prob(s):  # spins, -1 or +1, that like their neighbours
+        return 0.8 * jnp.sum(s[1:] * s[:-1])
+    target = saltus.Target(log_prob, saltus.Spin(50))
+
+  Draw from it, and look:
+
+    saltus sample model.py:target -o run.nc
+    saltus summary run.nc
+
+{CODES}"""
+SAMPLE = f"""\
+[bold]Samplers[/] and their options
+  auto         none                      a race: the fastest here is used
+  ncg          --step-size               all sites at once, by the gradient
+  avg          --step-size               the same, by an auxiliary variable
+  pavg         --step-size               the same, for correlated sites
+               --preconditioner \\[--scale]
+  gwg          \\[--radius]                one site a step, by the gradient
+  gibbs        \\[--scan]                  exact conditionals, no gradient
+  block-gibbs  \\[--shift]                 quadratic targets, always accepted
+  uniform-mh   --radius                  a baseline that knows nothing
+  With none of its options a sampler is tuned, with them used as it is.
+
+[bold]Examples[/]
+  saltus sample model.py:target -o run.nc
+  saltus sample model.py:target --sampler ncg --step-size 0.5 -o run.nc
+
+  An hour at most, streamed to disk, and then on from there:
+
+  saltus sample model.py:target --sampler gibbs --scan systematic \\
+      --num-draws 100000 --time-limit 3600 --checkpoint run.ckpt -o run.zarr
+  saltus resume run.ckpt model.py:target
+
+{CODES}"""
+RESUME = f"""\
+[bold]Examples[/]
+  saltus resume run.ckpt model.py:target -o run.nc
+  saltus resume run.ckpt model.py:target --num-draws 5000 --overwrite -o run.nc
+
+{CODES}"""
+SUMMARY = """\
+[bold]Examples[/]
+  saltus summary run.nc
+  saltus summary run.zarr --sites 50
+"""
+CHECK = """\
+[bold]Examples[/]
+  saltus check model.py:target
+  saltus check model.py:target --initial start.npy --small
+
+The exit code is 0 whatever the verdict, 2 where the input is bad.
+"""
+TUNE = """\
+[bold]Examples[/]
+  saltus tune model.py:target --sampler ncg
+  saltus tune model.py:target --sampler pavg --plot curve.png
+
+The last line printed is the saltus sample command that uses what was found.
+"""
+DEMO = """\
+[bold]Examples[/]
+  saltus demo
+  saltus demo -o elsewhere --seed 1
+
+It leaves run.nc, marginals.png and marginals.svg in the folder.
+"""

@@ -1,0 +1,108 @@
+"""Steps between draws: enough for 400 effective draws within a minute, plenty within ten seconds, odd where parity asks."""
+
+import numpy as np
+import pytest
+
+import saltus
+from saltus.diagnostics.worth import Worth, series, worth
+from saltus.run.settings import read_settings
+from saltus.run.thinning import CAP_SECONDS, ENOUGH, PLENTY, choose_thin
+
+SETTINGS = read_settings(
+    saltus.Spin(3), num_draws=1000, num_warmup=1000, num_chains=4, seed=0, thin="auto", keep="draws", keep_warmup=False
+)[0]
+
+
+def thin(steps, per_step=1e-6, parity=False, left=np.inf, least=0.0):
+    return choose_thin(Worth(steps, 1.0, "energy"), SETTINGS, per_step, parity, left, least)
+
+
+def autoregressive(tau, chains=4, n=20_000, seed=0):
+    """(chains, n) with autocorrelation time τ = (1 + φ) / (1 - φ)."""
+    phi = (tau - 1) / (tau + 1)
+    noise = np.random.default_rng(seed).normal(size=(chains, n))
+    x = np.empty_like(noise)
+    x[:, 0] = noise[:, 0] / np.sqrt(1 - phi**2)
+    for t in range(1, n):
+        x[:, t] = phi * x[:, t - 1] + noise[:, t]
+    return x
+
+
+def test_cheap_steps_give_plenty():
+    assert thin(1.0).thin == 1
+    assert thin(100.0).thin == PLENTY * 100 / 4000
+    assert "2000 effective draws" in thin(100.0).why
+
+
+def test_dear_steps_give_enough():
+    assert thin(100.0, per_step=1e-3).thin == np.ceil(1.25 * ENOUGH * 100 / 4000)
+
+
+def test_the_cap_holds_and_is_told():
+    found = thin(10_000.0, per_step=1e-3)
+    assert found.thin == CAP_SECONDS / 1e-3 / 1000
+    assert "more than 60 s" in found.why
+    assert thin(10_000.0, per_step=1e-3, left=20.0).thin == 20
+    assert thin(1e9, per_step=10.0).thin == 1
+
+
+def test_parity_asks_for_odd_distances():
+    assert thin(40.0, parity=True).thin % 2 == 1
+
+
+def test_a_race_is_followed_by_more_than_it_cost_but_never_beyond_independence():
+    assert thin(10.0, least=28_000).thin == 7
+    assert thin(10.0, least=1e9).thin == 10
+
+
+def test_what_cannot_be_known_gives_one():
+    assert choose_thin(None, SETTINGS, 1e-6, False, np.inf).thin == 1
+    assert thin(np.inf).thin == 1
+
+
+@pytest.mark.parametrize("tau", [1.0, 10.0, 100.0])
+def test_worth_finds_the_autocorrelation_time(tau):
+    found = worth({"energy": autoregressive(tau)})
+    assert found.steps == pytest.approx(tau, rel=0.3)
+    assert found.rhat < 1.05
+
+
+def test_worth_sees_chains_that_never_meet():
+    """Each chain alone looks perfect: only together do they show that no mode was ever left."""
+    x = autoregressive(1.0, n=1000) + 5 * np.arange(4)[:, None]
+    found = worth({"energy": x})
+    assert found.rhat > 2
+    assert found.steps > 1000
+    assert worth({"energy": x[:1]}).steps < 2
+
+
+def test_constants_say_nothing():
+    assert worth({"energy": np.ones((4, 100)), "other": autoregressive(2.0, n=100)}).worst == "other"
+    assert worth({"energy": np.ones((4, 100))}).worst == "everything is constant"
+
+
+def test_series_are_energies_and_distances():
+    space = saltus.Ordinal(2, [0.0, 1.0, 5.0])
+    codes = np.array([[[0, 2]], [[1, 2]]])
+    found = series(space, codes, np.array([[1.0], [2.0]]), np.array([[0, 0]]))
+    assert np.array_equal(found["energy"], [[1.0, 2.0]])
+    assert np.array_equal(found["distance from state 0"], [[5.0, 6.0]])
+
+
+def test_a_run_chooses_once_and_says_so(tmp_path):
+    target = saltus.targets.ising((6, 6), 0.35)
+    slow = saltus.NCG(0.3)
+    settings = dict(num_draws=200, num_warmup=400, num_chains=2, seed=0, progress=False)
+    run = saltus.sample(target, slow, **settings, store=tmp_path / "run.zarr", checkpoint=tmp_path / "c")
+    assert run.attrs["thin"] > 1
+    assert "in the warm-up" in run.attrs["thinning"]
+    assert f"thin {run.attrs['thin']}" in str(saltus.summary(run))
+    again = saltus.sample(target, slow, **settings, thin=run.attrs["thin"])
+    assert np.array_equal(again.posterior.s, run.posterior.s)
+    assert saltus.resume(tmp_path / "c", target, num_draws=300, progress=False).attrs["thin"] == run.attrs["thin"]
+
+
+def test_gwg_gets_odd_distances():
+    target = saltus.targets.ising((6, 6), 0.35)
+    run = saltus.sample(target, saltus.GWG(), num_draws=50, num_warmup=300, progress=False)
+    assert run.attrs["thin"] % 2 == 1

@@ -1,0 +1,208 @@
+"""`saltus.sample(target, seed=0)`: converges, says which sampler and why, and is frozen before the first kept draw."""
+
+import json
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import saltus
+from saltus.adaptation.entrants import Entrant, find_entrants
+from saltus.diagnostics.worth import series, worth
+
+W = jnp.asarray(np.random.default_rng(0).normal(size=20))
+
+
+def everything_agrees(run, space):
+    """R-hat of the energy and of distances from eight states is below 1.01."""
+    codes = np.asarray(space.encode(run.posterior.s.values)).swapaxes(0, 1)
+    references = codes[:: len(codes) // 2, :][:2].reshape(-1, codes.shape[-1])
+    return worth(series(space, codes, run.sample_stats.lp.values.T, references)).rhat < 1.01
+
+
+def errors_in_standard_errors(run, exact, least=5.0):
+    """|mean - exact| over its Monte-Carlo error, of sites that were seen to vary at least `least` effective times."""
+    x = run.posterior.s.values.astype(np.float64)
+    effective = saltus.diagnostics.ess(x.swapaxes(1, 2)).sum(axis=0)
+    spread = x.reshape(-1, x.shape[-1]).std(axis=0)
+    varies = (spread > 0) & (np.abs(np.diff(x, axis=1)).sum(axis=(0, 1)) >= least)
+    return (np.abs(x.mean(axis=(0, 1)) - exact) * np.sqrt(effective) / np.where(spread > 0, spread, 1))[varies]
+
+
+TARGETS = {
+    "ising": (lambda: saltus.targets.ising((10, 10), 0.4), lambda t: np.zeros(100)),
+    "poly2": (lambda: saltus.targets.polynomial_mixture(2, 20), lambda t: t.truth.mean),
+    "regression": (lambda: saltus.targets.sparse_regression(), lambda t: t.truth.marginals),
+}
+
+
+@pytest.mark.parametrize("name", list(TARGETS))
+def test_one_line_converges(name):
+    make, truth = TARGETS[name]
+    target = make()
+    run = saltus.sample(target, seed=0, progress=False)
+    assert everything_agrees(run, target.space)
+    z = errors_in_standard_errors(run, truth(target))
+    assert z.max() < 4.5  # of at most a hundred sites: p < 1e-3
+    assert min(saltus.summary(run).ess.values()) > 400
+    if name == "ising":  # PAPER_NOTES 4.3: the exact correlation of neighbours
+        s = run.posterior.s.values.reshape(4, 1000, 10, 10).astype(float)
+        edge = (s * np.roll(s, 1, axis=3)).mean(axis=(2, 3))
+        effective = saltus.diagnostics.ess(edge).sum()
+        assert abs(edge.mean() - 0.59255) < 4 * edge.std() / np.sqrt(effective)
+
+
+@pytest.mark.full
+def test_where_it_does_not_converge_it_says_so():
+    target = saltus.targets.polynomial_mixture(4, 20)
+    run = saltus.sample(target, seed=0, progress=False)
+    assert everything_agrees(run, target.space) or saltus.summary(run).doubts
+    assert errors_in_standard_errors(run, target.truth.mean).max() < 4.5
+
+
+@pytest.fixture(scope="module")
+def small():
+    target = saltus.testing.rugged(saltus.Binary(5))
+    return target, saltus.sample(target, num_draws=200, num_warmup=200, seed=0, progress=False)
+
+
+def test_the_frozen_kernel_is_certified(small):
+    target, run = small
+    saltus.testing.check_kernel(saltus.kernel_of(run), target)
+
+
+def test_kernel_and_start_reproduce_the_draws(small, tmp_path):
+    """Which is also the proof that nothing about the kernel changes after the freeze."""
+    target, run = small
+    for same in (run, _from_disk(run, tmp_path)):
+        again = saltus.sample(
+            target,
+            saltus.kernel_of(same),
+            num_draws=200,
+            num_warmup=200,
+            initial=same["start"].s.values,
+            thin=same.attrs["thin"],
+            seed=0,
+            progress=False,
+        )
+        assert np.array_equal(again.posterior.s, run.posterior.s)
+        assert np.array_equal(again.sample_stats.lp, run.sample_stats.lp)
+
+
+def _from_disk(run, folder):
+    run.to_netcdf(folder / "run.nc")
+    return saltus.open(folder / "run.nc")
+
+
+@pytest.mark.filterwarnings("ignore:The gradient is a bad guide")
+def test_a_repeated_call_and_resume_go_on_from_the_freeze(tmp_path):
+    target = saltus.testing.rugged(saltus.Binary(5))
+    settings = dict(num_draws=200, num_warmup=200, seed=0, progress=False)
+    whole = saltus.sample(target, checkpoint=tmp_path / "c", **settings)
+    kernel, start = saltus.kernel_of(whole), whole["start"].s.values
+    part = saltus.sample(
+        target, kernel, initial=start, thin=whole.attrs["thin"], checkpoint=tmp_path / "d", store=tmp_path / "d.zarr", **settings
+    )
+    for again in (saltus.sample(target, checkpoint=tmp_path / "c", **settings), saltus.resume(tmp_path / "c", target)):
+        assert np.array_equal(again.posterior.s, whole.posterior.s)
+        assert again.attrs["race"] == whole.attrs["race"]
+    assert np.array_equal(part.posterior.s, whole.posterior.s)
+    assert np.array_equal(saltus.open(tmp_path / "d.zarr")["start"].s, start)
+
+
+def test_the_result_tells_the_race(small):
+    _, run = small
+    table = saltus.race_of(run)
+    assert sum(row.chosen for row in table.rows) == 1
+    assert {"NCG", "Gibbs(systematic)"} <= {row.sampler.removesuffix(" by exact differences") for row in table.rows}
+    assert "R-hat" in str(table)
+    assert "chosen" in str(table)
+    assert repr(saltus.kernel_of(run)) in run.attrs["tuning"]
+    assert "evaluations of log_prob" in run.attrs["tuning"]
+    assert json.loads(run.attrs["race"])
+    assert "steps" in run.attrs["thinning"]
+    with pytest.raises(saltus.SaltusError, match="has no race"):
+        saltus.race_of(saltus.sample(small[0], saltus.Gibbs(), num_draws=5, num_warmup=5, progress=False))
+
+
+def test_a_useless_gradient_is_seen_and_left_out():
+    target = saltus.Target(lambda s: jnp.sum(W * (2 * s.astype(jnp.int32) - 1)), saltus.Binary(20))
+    run = saltus.sample(target, seed=0, num_draws=500, num_warmup=200, progress=False)
+    assert "gradient is zero at 20 of 20 sites" in run.attrs["tuning"]
+    assert saltus.race_of(run).rows[0].sampler == "NCG by exact differences"
+    exact = 1 / (1 + np.exp(-2 * np.asarray(W)))
+    assert errors_in_standard_errors(run, exact).max() < 4.5
+
+
+def test_a_named_sampler_is_warned_about_a_useless_gradient():
+    target = saltus.Target(lambda s: jnp.sum(W[:6] * s.astype(jnp.int32)), saltus.Binary(6))
+    with pytest.warns(UserWarning, match="gradient is zero at 6 of 6 sites") as caught:
+        saltus.sample(target, saltus.NCG(1.0), num_draws=5, num_warmup=5, progress=False)
+    assert caught[0].filename == __file__
+    quiet = saltus.Target(lambda s: jnp.sum(W[:6] * s), saltus.Binary(6))
+    warnings.simplefilter("error")  # until the end of this test
+    for trusted, kernel in ((quiet, saltus.NCG(1.0)), (target, saltus.Gibbs()), (target, saltus.Informed(saltus.NCG(1.0)))):
+        saltus.sample(trusted, kernel, num_draws=5, num_warmup=5, progress=False)
+
+
+ODD = {
+    "constant": (lambda s: 0.0 * jnp.sum(s), saltus.Binary(6)),
+    "one site": (lambda s: jnp.sum(s), saltus.Spin(1)),
+    "enormous": (lambda s: 1e30 * jnp.sum(s), saltus.Spin(5)),
+    "tiny": (lambda s: 1e-30 * jnp.sum(s), saltus.Spin(5)),
+    "mostly impossible": (lambda s: jnp.where(jnp.sum(s) > 7, jnp.sum(s), -jnp.inf), saltus.Binary(10)),
+    "hard constraint": (lambda s: jnp.where(jnp.sum(s) == 5, jnp.sum(s * W[:10]), -jnp.inf), saltus.Binary(10)),
+    "undefined in places": (lambda s: jnp.log(jnp.sum(s) - 2), saltus.Binary(8)),
+    "many values": (lambda s: -jnp.sum((s / 1000) ** 2), saltus.Ordinal(2, np.arange(5000) - 2500.0)),
+}
+
+
+@pytest.mark.parametrize("name", list(ODD))
+def test_odd_targets_are_sampled_all_the_same(name):
+    log_prob, space = ODD[name]
+    target = saltus.Target(log_prob, space)
+    run = saltus.sample(target, num_draws=300, num_warmup=200, seed=0, progress=False)
+    s = run.posterior.s.values
+    if name == "enormous":  # one state has all the mass: nothing should move, and the summary says that nothing did
+        assert (s == 1).all()
+        assert "No chain ever moved" in saltus.summary(run).doubts[0]
+        return
+    assert (run.sample_stats.jump.values > 0).any()
+    if space.num_values**space.num_sites <= 1024:
+        states = saltus.testing.enumerate_states(target)
+        f = np.asarray(jax.vmap(target.value)(states), np.float64)
+        p = np.where(np.isfinite(f), np.exp(f - f[np.isfinite(f)].max()), 0)
+        exact = (p / p.sum()) @ np.asarray(space.show(states))
+        assert errors_in_standard_errors(run, exact).max(initial=0) < 4.5
+
+
+def test_a_warm_up_too_short_to_race_says_what_was_skipped():
+    target = saltus.testing.rugged(saltus.Binary(4))
+    run = saltus.sample(target, num_draws=20, num_warmup=30, progress=False)
+    assert run.attrs["tuning"].startswith("Skipped the race: a warm-up of 30 steps is too short")
+    assert "Gibbs" in run.attrs["sampler"]
+
+
+def test_who_enters():
+    plain = saltus.Target(lambda s: jnp.sum(s), saltus.Binary(8))
+    field = find_entrants(plain, "")
+    assert [e.name for e in field.first] == ["NCG", "Gibbs(systematic)"]
+    assert "GWG by exact differences" in [e.name for e in field.others]
+    assert [e.name for e in find_entrants(plain, "no good").first] == ["NCG by exact differences", "Gibbs(systematic)"]
+    ising = find_entrants(saltus.targets.ising((4, 4), 0.2), "")
+    assert [e.name for e in ising.first] == ["Gibbs(coloured)", "BlockGibbs", "NCG"]
+    assert not any(e.differences for e in ising.others)  # its own are exact
+    large = find_entrants(saltus.Target(lambda s: jnp.sum(s), saltus.Binary(3000)), "")
+    assert "3001 evaluations a step" in large.out["exact differences"]
+    order = sorted([Entrant(saltus.PAVG), Entrant(saltus.Gibbs), Entrant(saltus.NCG, "exact")], key=lambda e: e.simplicity)
+    assert [e.kind for e in order] == [saltus.Gibbs, saltus.PAVG, saltus.NCG]
+
+
+def test_a_time_limit_holds_for_the_race_too():
+    target = saltus.targets.polynomial_mixture(4, 20)
+    run = saltus.sample(target, seed=0, time_limit=60, num_draws=200, progress=False)
+    told = sum(run.attrs[f"{phase}_seconds"] for phase in ("compile", "warmup", "sampling"))
+    assert told < 60
+    assert run.posterior.sizes["draw"] > 0
