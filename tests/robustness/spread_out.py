@@ -31,11 +31,16 @@ if __name__ == "__main__":
     stored = run(store=folder / "run.zarr", progress=False)
     mean = run(keep="mean", progress=False)
     longer = saltus.resume(folder / "run.ckpt", target(), num_draws=55, progress=False)
+    raced = saltus.sample(target(), num_draws=40, num_warmup=200, num_chains=6, seed=2, progress=False)
     np.savez(
         out,
         memory=memory.posterior.s.values,
         stored=stored.posterior.s.values,
         mean=mean["statistics"]["mean"].values,
         longer=longer.posterior.s.values,
+        raced=raced.posterior.s.values,
+        start=raced["start"].s.values,
+        step_size=getattr(saltus.kernel_of(raced), "step_size", 0.0),
+        thin=raced.attrs["thin"],
         devices=len(jax.devices()),
     )

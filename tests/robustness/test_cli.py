@@ -17,9 +17,10 @@ pytest.importorskip("cyclopts")
 
 import saltus
 from saltus.cli import main
-from saltus.cli.app import APP_EPILOGUE
 from saltus.cli.app import sample as sample_command
-from saltus.cli.sampler import build_kernel
+from saltus.cli.help import APP as APP_EPILOGUE
+from saltus.cli.sampler import OPTIONS, read_sampler
+from saltus.cli.tuning import sample_command as command_of
 from saltus.run.settings import SAMPLERS
 
 MODEL = """
@@ -150,7 +151,8 @@ def test_the_example_of_the_help_runs():
     Path("model.py").write_text(code)
     done = process(*first.split())
     assert done.returncode == 0, done.stderr
-    assert "4 chains x 1000 draws from Spin(50) by NCG(step_size=0.5)" in done.stdout
+    assert "4 chains x 1000 draws from Spin(50) by " in done.stdout
+    assert re.search(r"^The race\n.*ESS/second(.*\n)+.* chosen.*\n(.*\n)*  A race of \d+ samplers chose", done.stdout, re.M)
     assert "run = saltus.open('run.nc')" in done.stdout
     assert "doubt" in done.stdout
     assert "sampling" in done.stderr
@@ -298,6 +300,73 @@ def test_the_second_ctrl_c_does_not_cost_the_draws(call, monkeypatch):
     assert draws("run.nc").shape == (2, 30, 3)
 
 
+def test_a_name_alone_is_tuned_and_auto_says_how_it_chose(call):
+    code, out, err = call("sample", "shared:target", "--sampler", "ncg", *SHORT, "-o", "run.nc")
+    assert code == 0, err
+    assert re.search(r"from Binary\(3\) by NCG\(step_size=[\d.e+]+\)", out)
+    assert "The race" not in out
+    code, out, err = call("sample", "shared:target", *SHORT, "-o", "auto.nc")  # a warm-up too short to race in
+    assert code == 0, err
+    assert "The race\n  Skipped the race: a warm-up of 5 steps" in out
+
+
+# Checking and tuning
+
+
+def test_check_says_whether_the_gradient_can_be_trusted(call):
+    code, out, err = call("check", "shared:target", "--small")
+    assert (code, err) == (0, "")
+    assert "Can the gradient of" in out
+    assert "Yes." in out
+    Path("cast.py").write_text(MODEL.replace("WEIGHTS * s", "WEIGHTS * s.astype(int)").replace("s[0] * s[2]", "0.0"))
+    code, out, err = call("check", "cast.py:target", "--seed", 1)
+    assert (code, err) == (0, "")
+    assert "No. The gradient is zero" in out
+
+
+def test_tune_ends_with_the_command_that_uses_what_it_found(call):
+    code, out, err = call("tune", "shared:target", "--sampler", "NCG", "--seed", 1, "--plot", "curve.png")
+    assert (code, err) == (0, "")
+    assert re.search(r"NCG: jump [\d.]+, acceptance", out)
+    assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
+    words = out.splitlines()[-1].split()
+    assert words[:3] == ["saltus", "sample", "shared:target"]
+    assert call(*words[1:], *SHORT)[0] == 0
+
+    import shared
+
+    tuned = saltus.tune(shared.target, saltus.NCG, seed=1)
+    with saltus.open("run.nc") as run:
+        assert saltus.kernel_of(run).step_size == tuned.kernel.step_size  # to the last bit
+        assert run.attrs["seed"] == "1"
+    assert tuned.report.chosen == {"step_size": float(tuned.kernel.step_size)}
+    axes = tuned.report.plot()
+    assert axes[0].get_title(loc="right") == f"frozen at {float(tuned.kernel.step_size):.3g}"
+
+
+def test_a_sampler_with_nothing_to_tune_has_no_figure(call):
+    code, out, err = call("tune", "shared:target", "--sampler", "gibbs", "--plot", "curve.png")
+    assert code == 0
+    assert "Gibbs has nothing to tune" in out
+    assert "warning: --plot curve.png was not written" in err
+    assert out.splitlines()[-1] == "  saltus sample shared:target --sampler gibbs --scan random -o run.nc"
+    assert not Path("curve.png").exists()
+
+
+def test_the_command_of_a_kernel():
+    def command(kernel, seed=0, initial=None, adaptation="default"):
+        return command_of(kernel, "m.py:t", seed=seed, initial=initial, adaptation=adaptation)[-1].strip()
+
+    begin, end = "saltus sample m.py:t --sampler ", " -o run.nc"
+    assert command(saltus.NCG(0.1)) == f"{begin}ncg --step-size 0.1{end}"
+    assert command(saltus.AVG(3e-9), seed=7) == f"{begin}avg --step-size 3e-09 --seed 7{end}"
+    assert command(saltus.GWG()) == f"{begin}gwg --radius 1{end}"
+    assert command(saltus.UniformMH(2), initial="my start.npy") == f"{begin}uniform-mh --radius 2 --initial 'my start.npy'{end}"
+    assert command(saltus.BlockGibbs()) == f"{begin}block-gibbs{end}"
+    found_again = saltus.PAVG(0.5, saltus.Dense(np.eye(3)))
+    assert command(found_again, seed=2, adaptation="paper") == f"{begin}pavg --adaptation paper --seed 2{end}"
+
+
 # Help and version
 
 
@@ -313,7 +382,7 @@ def test_version_and_help_from_a_process():
 def test_help_names_every_option(call):
     code, out, _ = call("--help")
     assert code == 0
-    assert all(word in out for word in ("sample", "resume", "summary", "Exit codes", "--debug", "130"))
+    assert all(word in out for word in ("demo", "sample", "resume", "summary", "check", "tune", "Exit codes", "--debug", "130"))
     assert call()[:2] == (0, out)
     code, out, _ = call("sample", "--help")
     assert code == 0
@@ -323,7 +392,7 @@ def test_help_names_every_option(call):
     for noise in ("--no-overwrite", "--no-keep-warmup", "None", "[default: False]", "\x1b"):
         assert noise not in out
     assert all(len(line) <= 80 for line in out.splitlines())
-    for command in ("resume", "summary"):
+    for command in ("demo", "resume", "summary", "check", "tune"):
         code, out, _ = call(command, "--help")
         assert code == 0
         assert f"Usage: saltus {command} " in out
@@ -332,8 +401,19 @@ def test_help_names_every_option(call):
 
 def test_defaults_are_those_of_the_api():
     ours, api = inspect.signature(sample_command).parameters, inspect.signature(saltus.sample).parameters
-    shared = set(ours) & set(api) - {"target", "sampler"}
-    assert shared >= {"num_draws", "num_warmup", "num_chains", "seed", "thin", "keep", "checkpoint_every", "overwrite"}
+    shared = set(ours) & set(api) - {"target"}
+    assert shared >= {
+        "sampler",
+        "adaptation",
+        "num_draws",
+        "num_warmup",
+        "num_chains",
+        "seed",
+        "thin",
+        "keep",
+        "checkpoint_every",
+        "overwrite",
+    }
     assert {name: ours[name].default for name in shared} == {name: api[name].default for name in shared}
 
 
@@ -419,8 +499,9 @@ def test_what_lies_beside_a_file_elsewhere_can_be_imported(call):
     [
         ("nhg", ["--sampler nhg is not known", "did you mean ncg?"]),
         ("block_gibs", ["did you mean block-gibbs?"]),
-        ("ncg", ["--sampler ncg needs --step-size."]),
-        ("pavg", ["--sampler pavg needs --step-size and --preconditioner."]),
+        ("pavg --scale 2", ["--sampler pavg needs --step-size and --preconditioner.", "with none of them it is tuned"]),
+        ("auto --radius 2", ["--sampler auto has no --radius.", "belongs to gwg and uniform-mh", "--sampler"]),
+        ("ncg --adaptation quick", ["`adaptation` is not known", "'paper'"]),
         ("pavg --step-size 1", ["--sampler pavg needs --preconditioner.", "perhaps --scale"]),
         ("ncg --step-size 1 --radius 2", ["--sampler ncg has no --radius.", "--step-size", "belongs to gwg and uniform-mh"]),
         ("gibbs --step-size 1", ["--sampler gibbs has no --step-size.", "--scan"]),
@@ -467,7 +548,6 @@ def test_a_wrong_option_of_sample(refused, sampler, words):
     ("words", "expected"),
     [
         ("sample", "saltus sample needs TARGET."),
-        ("sample model.py:target -o run.nc", "saltus sample needs --sampler NAME."),
         ("sample model.py:target --sampler gibbs", "saltus sample needs -o PATH."),
         ("smaple model.py:target", 'Did you mean "sample"?'),
         ("--nonsense", "--nonsense"),
@@ -478,9 +558,26 @@ def test_a_wrong_option_of_sample(refused, sampler, words):
         ("summary", "saltus summary needs PATH."),
         ("summary none.nc", "There is no run at"),
         ("summary model.py", "cannot be read"),
+        ("check", "saltus check needs TARGET."),
+        ("check model.py:tagret", "did you mean model.py:target?"),
+        ("check model.py:target --seed -1", "`seed` is not usable"),
+        ("check model.py:target --initial none.npy", "--initial none.npy cannot be read"),
+        ("check model.py:target --initial five.npy", "`initial`"),
+        ("tune model.py:target", "saltus tune needs --sampler NAME."),
+        ("tune model.py:target --sampler nhg", "did you mean ncg?"),
+        ("tune model.py:target --sampler auto", "--sampler auto is not known"),
+        ("tune model.py:target --sampler block-gibbs", "quadratic"),
+        ("tune model.py:target --sampler ncg --adaptation quick", "`adaptation` is not known"),
+        ("tune model.py:target --sampler ncg --seed x", "whole number"),
+        ("tune model.py:target --sampler ncg --initial five.npy", "`initial`"),
+        ("tune fails.py:target --sampler ncg --plot curve.txt", "--plot curve.txt is not a figure"),
+        ("tune fails.py:target --sampler ncg --plot no/curve.png", "`--plot` cannot be written there"),
+        ("tune fails.py:target --sampler ncg --plot folder.png", "a folder"),
     ],
 )
 def test_a_wrong_call(refused, words, expected):
+    np.save("five.npy", np.eye(5))
+    Path("folder.png").mkdir()
     err = refused(*words.split())
     assert err.startswith("error: ")
     assert expected in err
@@ -501,7 +598,10 @@ def test_every_sampler_is_built_from_its_options():
     assert set(own) == set(SAMPLERS)
     for name, fields in own.items():
         options = {field: given[field] for field in fields}
-        assert repr(build_kernel(name, **none | options)) == repr(SAMPLERS[name](**options))
+        assert repr(read_sampler(name, **none | options)) == repr(SAMPLERS[name](**options))
+        assert read_sampler(name.upper(), **none) is SAMPLERS[name]
+    assert set(given) == set(OPTIONS)
+    assert read_sampler("Auto", **none) == "auto"
 
 
 # Wrong outputs

@@ -30,6 +30,7 @@ def check(path, single, devices):
     assert found["devices"] == devices
     for name, expected in single.items():
         np.testing.assert_allclose(found[name], expected, atol=1e-12 if name == "mean" else 0, err_msg=name)
+    assert found["raced"].shape == (6, 40, 8)
 
 
 def test_four_devices_draw_what_one_draws(tmp_path, single):
@@ -48,5 +49,7 @@ def test_two_processes_draw_what_one_draws(tmp_path, single):
     assert [process.returncode for process in processes] == [0, 0], told
     for i in range(2):
         check(tmp_path / f"out{i}.npz", single, devices=2)
+    first, second = (np.load(tmp_path / f"out{i}.npz") for i in range(2))
+    assert all(np.array_equal(first[name], second[name]) for name in first)  # one race, decided by process 0
     assert "saltus: compiling" in told[0]
     assert "saltus:" not in told[1]  # process 0 alone prints

@@ -160,7 +160,7 @@ class _Running:
         return Lap(
             found,
             self.steps,
-            self.seconds_per_step,
+            float(agree(np.array(self.seconds_per_step))),
             float(acceptance @ num / num.sum()),
             float(jump @ num / num.sum()),
             chains,

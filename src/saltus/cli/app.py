@@ -50,7 +50,7 @@ TargetName = Annotated[
 ]
 SAMPLER_NAMES = "ncg, avg, pavg, gwg, gibbs, block-gibbs or uniform-mh"
 Adaptation = Annotated[str, option(SAMPLER, "How pavg is tuned: default, or paper for the published schedule.", "NAME")]
-Seed = Annotated[int, option(RUN, "The same seed gives the same draws.", "N", converter=whole)]
+Seed = Annotated[int, option(RUN, "The same seed gives the same random numbers.", "N", converter=whole)]
 Initial = Annotated[
     Path | None, option(RUN, "States to start from: one for all chains, or one each. Random ones unless given.", "FILE.npy")
 ]
@@ -154,8 +154,8 @@ def sample(
 ) -> int:
     """Draw from a target.
 
-    Without --sampler, those that apply race and the fastest is used. A name alone is tuned first; with its options it is
-    used as given. Either way it is frozen before the first draw.
+    Without --sampler those that apply race, and the fastest here is used. A sampler
+    given by name alone is tuned; with its options it is used as it is.
     """
     from .ending import finish
     from .output import read_output
@@ -302,7 +302,8 @@ def demo(
 ) -> int:
     """See it work, in a minute.
 
-    Which columns explain y? Too many sets of columns to go through; sampled, and held against the exact answer.
+    Which columns of a table explain y? There are too many answers to go through:
+    they are sampled, and the draws held against the exact probabilities.
     """
     from ..demo import demo as show
     from .ending import tell

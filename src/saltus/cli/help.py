@@ -25,7 +25,7 @@ APP = f"""\
 {CODES}"""
 SAMPLE = f"""\
 [bold]Samplers[/] and their options
-  auto         none                      a race: the fastest here is used
+  auto                                   a race: the fastest here is used
   ncg          --step-size               all sites at once, by the gradient
   avg          --step-size               the same, by an auxiliary variable
   pavg         --step-size               the same, for correlated sites
@@ -34,7 +34,6 @@ SAMPLE = f"""\
   gibbs        \\[--scan]                  exact conditionals, no gradient
   block-gibbs  \\[--shift]                 quadratic targets, always accepted
   uniform-mh   --radius                  a baseline that knows nothing
-  With none of its options a sampler is tuned, with them used as it is.
 
 [bold]Examples[/]
   saltus sample model.py:target -o run.nc

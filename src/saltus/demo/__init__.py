@@ -16,6 +16,7 @@ from ..diagnostics.page import WIDTH, aligned, show_rhat, significant
 from ..diagnostics.summary import Summary
 from ..errors import StorageError
 from ..run.files import cannot_write, check_writable
+from ..run.settings import read_seed
 from ..target import Target
 from .comparison import Comparison, compare
 
@@ -31,6 +32,7 @@ print(saltus.summary(saltus.sample(target, seed=0)))"""
 def demo(folder: Path, seed: int = 0, progress: bool = True, tell: Callable[[str], None] = print) -> None:
     """Sample, compare, draw the figure, say all of it. Files of an earlier demo in `folder` are replaced."""
     _check_folder(folder)
+    seed = read_seed(seed)
     target = saltus.targets.sparse_regression()
     tell("\n".join(_introduction(target, seed) + [""] * progress))
     run = saltus.sample(target, seed=seed, progress=progress)
@@ -75,7 +77,7 @@ def _agreement(found: Comparison) -> list[str]:
     text = f"""{verdict}. A standard error is what chance does to the mean of so many draws. Of the {len(found.judged)} sites with
         copies the worst is off by {found.largest:.3f}, or {found.worst:.1f} standard errors; chance alone makes the worst of so
         many about {found.usual:.1f}. The other {found.num_rare} are 1 in too few draws to be judged one by one."""
-    head = ["sites", "exact", "drawn", "std error", "off by std errors"]
+    head = ["sites", "exact", "drawn", "std error", "off, in std errors"]
     return ["", "The probability that a column is used", *aligned(head, rows), "", *_wrapped(text)]
 
 
@@ -133,7 +135,7 @@ def _next(folder: Path) -> list[str]:
     }
     width = max(map(len, commands))
     return [
-        *("", "What to try next", f"  saltus summary {file}", ""),
+        *("", "What to try next", f"  saltus summary {file}  # the worst sites, and what to doubt", ""),
         *("  A model of your own, in Python:", "", textwrap.indent(MODEL, "    "), ""),
         f"  The same from a shell, with the first {model.count(chr(10)) + 1} lines in model.py:",
         *("", *(f"    {command:<{width}}  # {what}" for command, what in commands.items())),

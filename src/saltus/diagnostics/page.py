@@ -60,15 +60,31 @@ def _header(s: Summary) -> list[str]:
     drawn += f", after {counted(a.get('num_warmup', '?'), 'warm-up step')}; seed {a.get('seed', '?')}{'' if why else '; complete'}"
     told = {"target": a.get("target", "?"), "sampler": a.get("sampler", "?"), "tuning": a.get("tuning", ""), "draws": drawn}
     told["ended"] = f"INCOMPLETE ({why}): {a.get('num_draws', '?')} draws were asked for" if why else ""
-    told |= {"time": _times(s), "accepted": _accepted(s), "jump": _jump(s)}
+    told |= {"thin": _thinning(s), "time": _times(s), "race": _race(s), "accepted": _accepted(s), "jump": _jump(s)}
     return [
         f"Summary of a run of saltus {a.get('inference_library_version', '')}",
         *(line for label, text in told.items() if text for line in _labelled(label, str(text))),
     ]
 
 
+def _thinning(s: Summary) -> str:
+    """Why so many steps between draws, where they were chosen."""
+    why = str(s.attributes.get("thinning", ""))
+    return "" if why in ("", "as given") else why
+
+
+def _race(s: Summary) -> str:
+    """What it cost to choose, beside the run itself."""
+    race = int(s.attributes.get("race_evaluations", 0))
+    if not race:
+        return ""
+    steps = int(s.attributes.get("num_warmup", 0)) + s.num_draws * int(s.attributes.get("thin", 1))
+    run = steps * s.num_chains * max(int(s.attributes.get("evaluations_per_step", 0)), 1)
+    return f"{race} evaluations of log_prob to choose the sampler, {100 * race / (race + run):.0f} % of all; saltus.race_of(run)"
+
+
 def _labelled(label: str, text: str) -> list[str]:
-    wrapped = textwrap.wrap(_cut(text, 400), WIDTH - 12)
+    wrapped = textwrap.wrap(_cut(text, 1200), WIDTH - 12)
     return [f"  {label if i == 0 else '':<10}{line}" for i, line in enumerate(wrapped)]
 
 

@@ -97,6 +97,7 @@ def _need_draws(plan: Plan, run: Run, reason: str, begun: tuple[int, int], optio
     raise RunError(
         "`time_limit` is too short for a single draw.",
         expected=f"more than {options.spent + (options.time_limit or 0):g} s",
-        found=f"{options.spent:.1f} s went to choosing the sampler, {run.times.compile:.1f} s to compiling; {run.doing} was then at step {run.done} of {run.total}",
+        found=f"{options.spent:.1f} s went to choosing the sampler and {run.times.compile:.1f} s to compiling; "
+        f"{run.doing} was then at step {run.done} of {run.total}",
         hint="allow more time, or less warm-up" + ("" if plan.checkpoint else "; nothing was kept"),
     )

@@ -88,6 +88,7 @@ def _static_attributes(plan: Plan) -> dict[str, Any]:
         "thin": settings.thin,
         "tuning": plan.choice.tuning,
         "race": plan.choice.race,
+        "race_evaluations": plan.choice.evaluations,
     }
 
 
