@@ -142,6 +142,7 @@ def test_it_goes_on_without_an_extra(again, monkeypatch, module, extra, left):
     assert (code, err) == (0, "")
     assert f"not written: {module} not installed; pip install 'saltus[{extra}]'" in out
     assert sorted(p.name for p in Path("saltus-demo").iterdir()) == left
+    assert ("saltus summary" in out) == ("run.nc" in left)
 
 
 def test_ctrl_c_ends_it(again, monkeypatch):

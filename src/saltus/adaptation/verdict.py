@@ -55,15 +55,16 @@ class RaceTable:
         self.rows, self.paragraph = rows, paragraph
 
     def __str__(self) -> str:
-        head = ["", "ESS/second", "steps/second", "steps/ESS", "R-hat", "accepted", "compiling", ""]
-        return "\n".join(aligned(head, [_cells(row) for row in self.rows]))
+        head = ["", "ESS/second", "steps/second", "steps/ESS", "R-hat", "accepted", "compiling"]
+        lines = aligned(head, [_cells(row) for row in self.rows])
+        return "\n".join([lines[0], *(f"{line}  {_said(row)}".rstrip() for line, row in zip(lines[1:], self.rows, strict=True))])
 
     __repr__ = __str__
 
 
 def _cells(row: Row) -> list[str]:
     if not row.kernel:
-        return [row.sampler, *["-"] * 6, row.verdict]
+        return [row.sampler, *["-"] * 6]
     rate = significant(row.ess_per_second) if row.ess_per_second else "-"
     steps = significant(row.steps) if row.steps < math.inf else "-"
     rhat = f"{row.rhat:.2f}" if row.rhat < 100 else "-"
@@ -75,8 +76,13 @@ def _cells(row: Row) -> list[str]:
         rhat,
         f"{row.acceptance:.2f}",
         f"{row.compile_seconds:.1f} s",
-        "chosen" + (f"; {row.verdict}" if row.verdict else "") if row.chosen else row.verdict,
     ]
+
+
+def _said(row: Row) -> str:
+    """R-hat has a column of its own."""
+    verdict = "chains disagree" if "disagree" in row.verdict else row.verdict
+    return ", but ".join(filter(None, ["chosen", verdict])) if row.chosen else verdict
 
 
 def race_of(run: Any) -> RaceTable:

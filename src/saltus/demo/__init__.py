@@ -126,7 +126,8 @@ def _replace(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def _next(folder: Path) -> list[str]:
-    file = shlex.quote(str(folder / "run.nc"))
+    file = folder / "run.nc"
+    look = [f"  saltus summary {shlex.quote(str(file))}  # the worst sites, and what to doubt", ""] if file.exists() else []
     model, *_ = MODEL.rpartition("\n")
     commands = {
         "saltus check model.py:target": "can its gradient be trusted?",
@@ -135,7 +136,7 @@ def _next(folder: Path) -> list[str]:
     }
     width = max(map(len, commands))
     return [
-        *("", "What to try next", f"  saltus summary {file}  # the worst sites, and what to doubt", ""),
+        *("", "What to try next", *look),
         *("  A model of your own, in Python:", "", textwrap.indent(MODEL, "    "), ""),
         f"  The same from a shell, with the first {model.count(chr(10)) + 1} lines in model.py:",
         *("", *(f"    {command:<{width}}  # {what}" for command, what in commands.items())),

@@ -81,6 +81,17 @@ def acceptance_by_changes(changed_sites: Any, accepted: Any) -> list[AcceptanceB
     return [AcceptanceBin(labels[i], int(proposals[i]), float(taken[i] / proposals[i])) for i in np.flatnonzero(proposals)]
 
 
+def together(chains: list[list[AcceptanceBin]]) -> list[AcceptanceBin]:
+    """The bins of several chains as those of all their proposals."""
+    found: dict[str, list[AcceptanceBin]] = {}
+    for bins in chains:
+        for each in bins:
+            found.setdefault(each.label, []).append(each)
+    totals = {label: sum(b.proposals for b in bins) for label, bins in found.items()}
+    shares = {label: sum(b.proposals * b.share for b in bins) / totals[label] for label, bins in found.items()}
+    return [AcceptanceBin(n, totals[n], shares[n]) for n in sorted(found, key=lambda label: int(label.partition("-")[0]))]
+
+
 def _check_proposals(changed: np.ndarray, accepted: np.ndarray) -> None:
     if changed.size == 0 or changed.shape != accepted.shape:
         raise SaltusError(

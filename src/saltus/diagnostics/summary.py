@@ -10,7 +10,7 @@ import numpy as np
 from .._record import as_size
 from ..errors import SaltusError
 from .doubts import what_to_doubt
-from .moves import AcceptanceBin, acceptance_by_changes
+from .moves import AcceptanceBin, acceptance_by_changes, together
 from .page import page
 from .rows import Row, rows_of, scan, statistic
 
@@ -118,20 +118,30 @@ def _attributes_of(run: Any) -> dict[str, Any]:
 
 
 def _of_steps(run: Any) -> dict[str, Any]:
-    """What the steps told: energy, acceptance, jumps."""
+    """What the steps told: energy, acceptance, jumps. But for the energy, one chain is read at a time."""
     stats = run.children.get("sample_stats")
     if stats is None or not stats["lp"].size:
         return {}
-    told = {name: stats[name].transpose("chain", "draw").values for name in stats.data_vars if stats[name].ndim == 2}
+    chains = [_of_chain(stats.isel(chain=i)) for i in range(stats.sizes["chain"])]
     return {
-        "num_chains": told["lp"].shape[0],
-        "num_draws": told["lp"].shape[1],
-        "lp": [statistic("lp", told["lp"])],
-        "acceptance": told["acceptance_rate"].mean(axis=1, dtype=np.float64).tolist(),
-        "jump": told["jump"].mean(axis=1, dtype=np.float64).tolist(),
+        "num_chains": stats.sizes["chain"],
+        "num_draws": stats.sizes["draw"],
+        "lp": [statistic("lp", stats["lp"].transpose("chain", "draw").values)],
+        "acceptance": [told["acceptance"] for told in chains],
+        "jump": [told["jump"] for told in chains],
+        "changed_sites": float(np.mean([told["changed_sites"] for told in chains])),
+        "acceptance_by_changes": together([told["bins"] for told in chains]),
+        "frozen": [int(stats["chain"][i]) for i, told in enumerate(chains) if told["jump"] == 0],
+    }
+
+
+def _of_chain(stats: Any) -> dict[str, Any]:
+    told = {name: stats[name].values for name in ("acceptance_rate", "jump", "changed_sites", "accepted")}
+    return {
+        "acceptance": float(told["acceptance_rate"].mean(dtype=np.float64)),
+        "jump": float(told["jump"].mean(dtype=np.float64)),
         "changed_sites": float(told["changed_sites"].mean(dtype=np.float64)),
-        "acceptance_by_changes": acceptance_by_changes(told["changed_sites"], told["accepted"]),
-        "frozen": [int(stats["chain"][i]) for i in np.flatnonzero((told["jump"] == 0).all(axis=1))],
+        "bins": acceptance_by_changes(told["changed_sites"], told["accepted"]),
     }
 
 

@@ -67,7 +67,7 @@ def choose(
         from ..adaptation.race import race
 
         found = race(target, settings, initial=initial, deadline=deadline, progress=progress)
-        progress.tell(found.paragraph)
+        progress.tell(f"the race chose {found.kernel!r}" if found.rows else found.paragraph)
         return Choice(
             found.kernel, found.codes, AUTO, found.paragraph, found.as_json(), found.steps_per_effective, found.evaluations
         )

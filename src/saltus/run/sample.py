@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from .settings import (
     read_target,
     warn_of_parity,
 )
+from .store import check_store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,6 +75,10 @@ def sample(
     folder, store_path = read_path(checkpoint, "checkpoint"), read_path(store, "store")
     overwrite = read_flag(overwrite, "overwrite")
     check_observables(recording, target)
+    if folder:
+        Checkpoint(folder).check_place()  # before a race, not after it
+    if store_path and not (folder and folder.exists()):
+        first_does(partial(check_store, store_path, overwrite, 0))
     began = time.monotonic()
     with make_progress(options.progress) as shown:
         choice = choose(
