@@ -21,10 +21,10 @@ TARGETS = {
 
 
 def random_model(seed):
-    """d from 5 to 2000, couplings over three orders of magnitude, every space."""
+    """d from 5 to 2000, couplings over three orders of magnitude, every space. Beyond 3 the frustrated ones are frozen."""
     rng = np.random.default_rng(seed)
     d = int(np.exp(rng.uniform(np.log(5), np.log(2000))))
-    coupling = 10 ** rng.uniform(-2, 1)
+    coupling = 10 ** rng.uniform(-2.5, 0.5)
     space = [saltus.Binary(d), saltus.Spin(d), saltus.Ordinal(d, np.cumsum(rng.uniform(0.2, 2, 5))), saltus.Categorical(d, 4)][
         seed % 4
     ]
@@ -39,7 +39,10 @@ def random_model(seed):
 
 
 def share_of_the_best(target, tuned, name="step_size", steps=1500):
-    """The tuned setting's jump over the best on a fine grid around it, all from the tuned points with fresh numbers."""
+    """The tuned setting's jump over the best on a fine grid around it, all from the tuned points with fresh numbers.
+
+    Which is the best is found in one measurement and by how much in another: the largest of noisy numbers is too large.
+    """
     value = float(getattr(tuned.kernel, name))
     grid = (
         value * np.geomspace(1 / 8, 8, CANDIDATES - 1)
@@ -47,8 +50,8 @@ def share_of_the_best(target, tuned, name="step_size", steps=1500):
         else np.unique(np.clip(np.arange(-8, 9) + value, 1, None))
     )
     chains = Chains(np.asarray(tuned.points.codes), seed=12345)
-    found = chains.try_out(tuned.kernel, target, {name: np.append(value, grid)[:CANDIDATES]}, steps)
-    return found.jump[0] / found.jump.max()
+    first, second = (chains.try_out(tuned.kernel, target, {name: np.append(value, grid)[:CANDIDATES]}, steps) for _ in range(2))
+    return second.jump[0] / second.jump[np.argmax(first.jump)]
 
 
 @pytest.mark.parametrize("kind", [saltus.NCG, saltus.AVG])

@@ -73,7 +73,7 @@ def _recorded(avg: Any, target: Target, chains: Chains) -> tuple[np.ndarray, np.
     codes, missed = record_chains(avg, target, chains.codes, words, first, steps)
     chains.steps += steps
     chains.evaluations += steps * len(chains.codes) * avg.evaluations(target)
-    chains.codes = np.asarray(codes[-1])
+    chains.codes, chains.log_prob = np.asarray(codes[-1]), None
     return np.asarray(codes)[dropped:], np.asarray(missed, np.float64)[dropped:]
 
 
@@ -165,7 +165,7 @@ def _search(kernel: PAVG, target: Target, gamma: float, chains: Chains) -> tuple
         i = int(np.argmax(np.nan_to_num(found.jump)))
         if found.jump[i] > best:
             best, where = float(found.jump[i]), (grid["scale"][i], eps)
-            chains.codes = found.codes[i]
+            chains.move_to(found, i)
     kernel = _set(kernel, *where)
     kernel, eps_curve = tune_field(kernel, target, "step_size", chains)
     if where[0]:
@@ -191,7 +191,7 @@ def _hill_climb(kernel: PAVG, target: Target, gamma: float, chains: Chains) -> t
         grid = {"scale": np.array([gamma * multiplier])}
         found = chains.try_out(kernel, target, grid, 100)
         curve.add("hill climb", grid["scale"], found)
-        chains.codes = found.codes[0]
+        chains.move_to(found, 0)
         direction = direction if found.jump[0] >= last else -direction
         last = float(found.jump[0])
         size = delta * max(abs(multiplier), 1.0)

@@ -18,7 +18,7 @@ from ..target import Target
 from .trial import CANDIDATES, Chains, Outcome
 
 STEPS = 100  # of a trial
-_MOST_ROUNDS = 8  # of one grid
+_MOST_ROUNDS, _MOST_CLIMBS = 8, 30  # of one grid
 
 
 @dataclass
@@ -95,24 +95,37 @@ def _best_decile(kernel: Kernel, target: Target, name: str, order: float, chains
 def settle(
     kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chains: Chains, steps: int, curve: Curve, smooth: bool = False
 ) -> int:
-    """Try the grid again and again, going on with the best, until it stays where it was and f no longer climbs.
+    """Try the grid again and again, until the chains have burnt in and the best stays where it was; its index.
 
-    The index of the best: the largest jump, averaged over the last two rounds and, on a `smooth` grid, over neighbours.
+    While f climbs with some candidate, the chains go on with the one that climbs highest: far from typical states long jumps
+    are easy, and say nothing. Then they go on with the largest jump, averaged over two rounds and, on a `smooth` grid, over
+    neighbours.
     """
-    name, before = curve.name, None
-    level: Any = -np.inf
+    before = None
     for _ in range(_MOST_ROUNDS):
-        found = chains.try_out(kernel, target, grid, chains.length(steps))
-        curve.add("orders" if len(curve.values) == 0 else "finer", grid[name], found)
+        found = _burnt_in(kernel, target, grid, chains, steps, curve)
         jump = _smoothed(np.nan_to_num(found.jump)) if smooth else np.nan_to_num(found.jump)
         best = int(np.argmax(jump if before is None else jump + before))
-        chains.codes = found.codes[best]
-        f = found.log_prob[best]
-        climbs = f.mean() > level + 2 * f.std() / np.sqrt(len(f)) + 1e-6 * abs(f.mean())
-        if before is not None and not climbs and abs(best - int(np.argmax(before))) <= 1 + len(jump) // 9:
+        chains.move_to(found, best)
+        if before is not None and abs(best - int(np.argmax(before))) <= 1 + len(jump) // 9:
             break
-        before, level = jump, max(f.mean(), level)
+        before = jump
     return best
+
+
+def _burnt_in(kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chains: Chains, steps: int, curve: Curve) -> Outcome:
+    """The first outcome in which no candidate's f climbs, chain by chain, beyond four standard errors."""
+    for _ in range(_MOST_CLIMBS):
+        found = chains.try_out(kernel, target, grid, chains.length(steps))
+        curve.add("orders" if len(curve.values) == 0 else "finer", grid[curve.name], found)
+        highest = int(np.argmax(found.log_prob.mean(axis=1)))
+        f, last = found.log_prob[highest], chains.log_prob
+        if last is not None:
+            gain = f - last
+            if gain.mean() <= 4 * gain.std() / np.sqrt(len(gain)) + 1e-6 * abs(f.mean()):
+                break
+        chains.move_to(found, highest)
+    return found
 
 
 def _smoothed(jump: np.ndarray) -> np.ndarray:

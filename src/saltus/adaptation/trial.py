@@ -39,9 +39,14 @@ class Chains:
     steps: int = 0
     evaluations: int = 0  # of f, by all candidates and chains so far
     effort: float = 1.0  # a factor of the length of every trial
+    log_prob: np.ndarray | None = None  # (chains,) f where they are, once a trial has told
 
     def length(self, steps: int) -> int:
         return max(round(self.effort * steps), 8)
+
+    def move_to(self, found: Any, candidate: int) -> None:
+        """Go on from where this candidate of a trial ended."""
+        self.codes, self.log_prob = found.codes[candidate], found.log_prob[candidate]
 
     def try_out(self, kernel: Kernel, target: Target, settings: dict[str, np.ndarray], steps: int) -> Any:
         """The Outcome of stepping every candidate from these chains: candidate i has `settings[name][i]` for each name."""
