@@ -67,8 +67,10 @@ def find_entrants(target: Target, doubt: str) -> Field:
     if exact is None and not target.differences.exact:
         evaluations = ExactDifferences().evaluations(space)
         out["exact differences"] = f"{evaluations} evaluations a step are more than {_MOST_DIFFERENCES}"
-    models = [None, exact] if exact else [None]
-    if doubt:
+    models: list[str | None] = [None, exact] if exact else [None]
+    if "cannot be differentiated" in doubt:
+        models = [exact] if exact else []
+    elif doubt:
         models.reverse()  # samplers with a bad guide are slow, not wrong: they enter last
     informed = [[Entrant(kind, model) for kind in (NCG, GWG, AVG, PAVG)] for model in models]
     gibbs, structured = [gibbs_entrant(target)], [Entrant(BlockGibbs)] if target.find(SiteQuadratic) is not None else []

@@ -9,17 +9,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..diagnostics.worth import Worth, series, worth
+from ..diagnostics.worth import Worth, reference_chains, series, worth
 from ..kernels import Kernel
-from ..run.loop import TUNING, advance, agree, begin, chain_mesh, everywhere, fetch, seed_words, spread
+from ..run.loop import RACING, advance, agree, begin, chain_mesh, everywhere, fetch, seed_words, spread
 from ..run.recording import Recording
 from ..run.settings import Settings, block_rows
 from ..target import Target
 
 AGREED = 1.1  # R-hat beyond which chains disagree
-_FIRST_STEPS, _FEWEST_STEPS, _LEAST_SECONDS = 4, 64, 0.2
+_FIRST_STEPS, _FEWEST_STEPS, _LEAST_SECONDS = 4, 64, 0.1
 _HOPELESS = 5  # times slower than the leader
-_REFERENCES = 4
 _MOST_STEPS = 2**18
 
 
@@ -59,22 +58,24 @@ class Course:
     settings: Settings
     codes: np.ndarray  # (chains, d) where the next lap starts
     steps: int = 0  # of all laps, so that no key is used twice
-    references: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), int))
+    references: np.ndarray | None = None  # codes of `reference_chains`
+    deadline: float = np.inf
     mesh: Any = field(default_factory=chain_mesh)
 
     def burn_in(self, kernel: Kernel, seconds: float, evaluations: float) -> Lap:
         """Go from wherever the chains are to states worth measuring distances from."""
         lap = self.run(kernel, seconds, evaluations)
         self.codes = lap.codes
-        self.references = self.codes[:: -(-len(self.codes) // _REFERENCES)]
+        self.references = self.codes[reference_chains(len(self.codes))]
         return lap
 
     def run(self, kernel: Kernel, seconds: float, evaluations: float, enough: float = np.inf, leader: float = 0.0) -> Lap:
         """Steps until they are worth `enough`, or hopeless beside the leader's effective draws a second, or all is used up.
 
-        At least a fifth of a second of them: the pace of fewer says little.
+        At least a tenth of a second of them: the pace of fewer says little.
         """
         running = _Running(self, kernel)
+        seconds = max(min(seconds, self.deadline - time.monotonic()), _LEAST_SECONDS)
         per_step = max(kernel.evaluations(self.target), 1) * self.settings.num_chains
         chunk = _FIRST_STEPS
         while True:
@@ -116,7 +117,7 @@ class _Running:
     def _steps(self, first: int, num: int) -> None:
         """Steps first.. of this lap; they fill the block from its beginning."""
         t = self.course.steps + first
-        clock = {"words": seed_words(self.course.settings.seed), "phase": np.int32(TUNING), "thin": np.int32(1)}
+        clock = {"words": seed_words(self.course.settings.seed), "phase": np.int32(RACING), "thin": np.int32(1)}
         clock |= {"first": np.int32(t), "stop": np.int32(t + num), "start": np.int32(t)}
         self.carry = advance(self.course.mesh, self.recording, self.kernel, self.target, self.numbers, self.carry, clock)
         jax.block_until_ready(self.carry)
@@ -135,7 +136,8 @@ class _Running:
         names = ("lp", "s", "acceptance_rate", "jump")
         chains = self.course.settings.num_chains
         block = {name: np.asarray(x)[:num, :chains] for name, x in fetch({n: self.carry.block[n] for n in names}).items()}
-        for name, x in series(self.space, block["s"], block["lp"], self.course.references).items():
+        references = self.course.references if self.course.references is not None else self.course.codes[reference_chains(chains)]
+        for name, x in series(self.space, block["s"], block["lp"], references).items():
             self.statistics.setdefault(name, []).append(x)
         self.told.append((float(block["acceptance_rate"].mean()), float(block["jump"].mean()), num))
 

@@ -14,11 +14,11 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..diagnostics.local_model import check
-from ..errors import SaltusError
-from ..kernels import AVG, PAVG, Kernel, UniformMH
+from ..kernels import AVG, PAVG, Gibbs, Kernel, UniformMH
 from ..run.loop import agree
 from ..run.settings import Settings
 from ..run.thinning import choose_thin
@@ -34,10 +34,12 @@ PATIENCE = 5.0  # seconds that a run may be predicted to take before the others 
 EFFECTIVE = 400
 NOT_NEEDED, LATE = "not needed", "half of the time limit was over"
 _TIE, _NEAR = 0.9, 1.6  # as good as the best; how far behind one may still win
-_EFFORT, _TUNING_CHAINS = 0.25, 8
+_EFFORT, _LEAST_EFFORT, _TUNING_CHAINS = 0.25, 0.05, 8
 _LAP_SECONDS, _LONGEST_LAP, _LEAST_LAP = 1.0, 4.0, 8000  # the last in evaluations
 _ENOUGH = 100  # effective draws of a lap
 _FAR_APART = 1.5  # R-hat
+_TOO_FEW = 50  # effective draws, to say that chains disagree
+_LEAST_LIMIT = 15.0  # seconds of a time limit that leave time for a race
 _TUNING_STEPS = 250  # of every candidate and chain: about what tuning takes
 
 
@@ -73,7 +75,9 @@ class Race:
     evaluations: int = 0
 
     def as_json(self) -> str:
-        return json.dumps([{k: (None if v == float("inf") else v) for k, v in asdict(row).items()} for row in self.rows])
+        """Nothing where there was no race."""
+        rows = [{k: (None if v == float("inf") else v) for k, v in asdict(row).items()} for row in self.rows]
+        return json.dumps(rows) if rows else ""
 
 
 @dataclass
@@ -100,18 +104,21 @@ class _Contest:
     averaging: Any = None  # AVG as tuned, with which PAVG begins
     tuning_steps: int = 0
     spent: int = 0  # evaluations, those of the burn-in too
+    seconds_per_evaluation: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     compiled: float = field(default_factory=seconds_compiling)  # before
 
-    def enter(self, entrant: Entrant, seconds: float) -> None:
+    def enter(self, entrant: Entrant, seconds: float, evaluations: float = np.inf) -> None:
         """Tune, freeze, run a lap, note it. A sampler that cannot be used here is noted as such."""
         self.progress.say(f"racing: {entrant.name}")
         began, before, compiled = time.perf_counter(), self.spent, seconds_compiling()
         try:
             kernel = self._tuned(entrant)
-            lap = self._lap(kernel, seconds, _ENOUGH)
-        except SaltusError as cause:
-            self.unusable.append(Row(entrant.name, "", verdict=f"cannot be used here: {str(cause).splitlines()[0]}"))
+            lap = self._lap(kernel, seconds, evaluations, _ENOUGH)
+        except Exception as cause:  # a log_prob that one sampler cannot use, another may
+            if entrant.kind is Gibbs:
+                raise
+            self.unusable.append(Row(entrant.name, "", verdict=f"cannot be used here: {_first_line(cause)}"))
             return
         seconds, compiled = time.perf_counter() - began, seconds_compiling() - compiled
         self.entered.append(_Entry(entrant, kernel, lap, self.spent - before, seconds, compiled))
@@ -122,7 +129,8 @@ class _Contest:
         target = entrant.seen(self.target)
         num = min(_TUNING_CHAINS, num_tuning_chains(target))
         codes = np.resize(self.course.codes, (num, self.course.codes.shape[1]))
-        chains = Chains(codes, self.settings.seed, self.tuning_steps, effort=_EFFORT)
+        effort = self._effort(max(target.differences.evaluations(target.space), 1))
+        chains = Chains(codes, self.settings.seed, self.tuning_steps, effort=effort, deadline=self.deadline)
         own = entrant.differences is None
         averaging = self.averaging if own and entrant.kind is PAVG else None
         tuned = tune_from(target, entrant.kind, chains, averaging=averaging, **entrant.settings)
@@ -131,8 +139,16 @@ class _Contest:
             self.averaging = tuned.kernel
         return entrant.frozen(tuned.kernel)
 
-    def _lap(self, kernel: Kernel, seconds: float, enough: float) -> Lap:
-        lap = self.course.run(kernel, seconds, max(self.allowance() / 2, _LEAST_LAP), enough, self.leading())
+    def _effort(self, per_step: int) -> float:
+        """Less than usual where tuning would take seconds, and more than half of the evaluations the run surely makes."""
+        usual, settings = _TUNING_STEPS * CANDIDATES * _TUNING_CHAINS * per_step, self.settings
+        if usual * self.seconds_per_evaluation < _LAP_SECONDS:
+            return _EFFORT
+        least = (settings.num_warmup + settings.num_draws) * settings.num_chains * per_step / 2
+        return float(np.clip(_EFFORT * least / usual, _LEAST_EFFORT, _EFFORT))
+
+    def _lap(self, kernel: Kernel, seconds: float, evaluations: float, enough: float) -> Lap:
+        lap = self.course.run(kernel, seconds, evaluations, enough, self.leading())
         self.spent += lap.steps * self._evaluations(kernel)
         return lap
 
@@ -143,6 +159,7 @@ class _Contest:
     def burn_in(self, kernel: Kernel) -> None:
         lap = self.course.burn_in(kernel, _LAP_SECONDS / 2, _LEAST_LAP)
         self.spent += lap.steps * self._evaluations(kernel)
+        self.seconds_per_evaluation = lap.seconds_per_step / self._evaluations(kernel)
 
     def leading(self) -> float:
         return max((e.lap.ess_per_second for e in self.entered if e.lap.agrees), default=0.0)
@@ -183,17 +200,20 @@ class _Contest:
             if self.allowance() > 0 and not self.late():
                 self.progress.say(f"racing: {entry.entrant.name}, once more")
                 before = self.spent
-                entry.lap = entry.lap.and_then(self._lap(entry.kernel, 2 * _LAP_SECONDS, 2 * _ENOUGH))
+                entry.lap = entry.lap.and_then(self._lap(entry.kernel, 2 * _LAP_SECONDS, self.allowance() / 2, 4 * _ENOUGH))
                 entry.evaluations += self.spent - before
 
 
 def race(target: Target, settings: Settings, *, initial: Any, deadline: float, progress: Any) -> Race:
     """deadline: of the whole run (time.monotonic); no sampler enters once half of the time until then is over."""
-    codes = start_codes(target, settings.seed, initial, settings.num_chains)
+    codes, now = start_codes(target, settings.seed, initial, settings.num_chains), time.monotonic()
     if settings.num_warmup < FEWEST_WARMUP:
-        return _without_a_race(target, settings, codes)
-    now = time.monotonic()
-    contest = _Contest(target, settings, Course(target, settings, codes), now + (deadline - now) / 2, progress)
+        why = f"a warm-up of {settings.num_warmup} steps is too short to tune or race (that takes {FEWEST_WARMUP})"
+        return _without_a_race(target, codes, why)
+    if bool(agree(np.array(deadline - now < _LEAST_LIMIT))):
+        return _without_a_race(target, codes, f"a time limit of less than {_LEAST_LIMIT:g} s leaves no time for one")
+    half = now + (deadline - now) / 2
+    contest = _Contest(target, settings, Course(target, settings, codes, deadline=half), half, progress)
     progress.say("checking the local model")
     entrants = find_entrants(target, _doubt(target, settings, initial))
     progress.say("burning in")
@@ -208,7 +228,8 @@ def race(target: Target, settings: Settings, *, initial: Any, deadline: float, p
         if why:
             entrants.out[entrant.name] = why
         else:
-            contest.enter(entrant, float(np.clip(contest.predicted()[0] / 8, _LAP_SECONDS, _LONGEST_LAP)))
+            seconds = float(np.clip(contest.predicted()[0] / 8, _LAP_SECONDS, _LONGEST_LAP))
+            contest.enter(entrant, seconds, max(contest.allowance() / 2, _LEAST_LAP))
     contest.final_heat()
     return _finished(contest, entrants)
 
@@ -230,15 +251,30 @@ def _why_not(contest: _Contest, entrant: Entrant) -> str:
 
 
 def _doubt(target: Target, settings: Settings, initial: Any) -> str:
+    """Why the local model may mislead; nothing where it is a good guide, or where no single-site change is possible."""
     if target.differences.exact:
         return ""
+    try:
+        jax.eval_shape(target.point, jax.ShapeDtypeStruct((target.space.num_sites,), np.int32))
+    except Exception as cause:
+        return f"log_prob cannot be differentiated ({_first_line(cause)})."
     found = check(target, settings.seed, initial, small=True)
-    return "" if found.trustworthy or not found.typical.num_moves else found.advice
+    nothing_to_see = not found.typical.num_moves and not found.typical.unpredicted
+    return "" if found.trustworthy or nothing_to_see else found.advice
+
+
+def _first_line(cause: Exception) -> str:
+    return next(iter(str(cause).splitlines()), type(cause).__name__).rstrip(".")
 
 
 def _row(entry: _Entry, chosen: bool) -> Row:
     lap = entry.lap
-    verdict = "" if lap.agrees else f"chains disagree (R-hat {lap.worth.rhat:.2f})" if lap.jump > 0 else "never moved"
+    verdict = ""
+    if not lap.jump > 0:
+        verdict = "never moved"
+    elif not lap.agrees:
+        few = lap.steps * lap.num_chains < _TOO_FEW * lap.worth.steps
+        verdict = f"{'too slow to tell' if few else 'chains disagree'} (R-hat {lap.worth.rhat:.2f})"
     return Row(
         sampler=entry.entrant.name,
         kernel=repr(entry.kernel),
@@ -257,10 +293,9 @@ def _row(entry: _Entry, chosen: bool) -> Row:
     )
 
 
-def _without_a_race(target: Target, settings: Settings, codes: np.ndarray) -> Race:
+def _without_a_race(target: Target, codes: np.ndarray, why: str) -> Race:
     """The simplest that has nothing to tune."""
     kernel = gibbs_entrant(target).kernel()
-    why = f"a warm-up of {settings.num_warmup} steps is too short to tune or race (that takes {FEWEST_WARMUP})"
     return Race(kernel, codes, [], f"Skipped the race: {why}. Taken instead: {kernel!r}, which has nothing to tune.")
 
 

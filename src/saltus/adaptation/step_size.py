@@ -87,7 +87,7 @@ def _best_decile(kernel: Kernel, target: Target, name: str, order: float, chains
         best = settle(kernel, target, {name: grid}, chains, 3 * steps, curve, smooth=True)
         value, shift = float(grid[best]), {0: 0.1, len(grid) - 1: 10.0}.get(best, 1.0)
         grid = grid * shift
-        if shift == 1 or not everything[0] <= grid[0] < grid[-1] <= everything[-1]:
+        if shift == 1 or chains.late or not everything[0] <= grid[0] < grid[-1] <= everything[-1]:
             break
     return value
 
@@ -107,7 +107,7 @@ def settle(
         jump = _smoothed(np.nan_to_num(found.jump)) if smooth else np.nan_to_num(found.jump)
         best = int(np.argmax(jump if before is None else jump + before))
         chains.move_to(found, best)
-        if before is not None and abs(best - int(np.argmax(before))) <= 1 + len(jump) // 9:
+        if chains.late or (before is not None and abs(best - int(np.argmax(before))) <= 1 + len(jump) // 9):
             break
         before = jump
     return best
@@ -118,6 +118,8 @@ def _burnt_in(kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chain
     for _ in range(_MOST_CLIMBS):
         found = chains.try_out(kernel, target, grid, chains.length(steps))
         curve.add("orders" if len(curve.values) == 0 else "finer", grid[curve.name], found)
+        if chains.late:
+            break
         highest = int(np.argmax(found.log_prob.mean(axis=1)))
         f, last = found.log_prob[highest], chains.log_prob
         if last is not None:

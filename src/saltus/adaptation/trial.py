@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,6 +41,11 @@ class Chains:
     evaluations: int = 0  # of f, by all candidates and chains so far
     effort: float = 1.0  # a factor of the length of every trial
     log_prob: np.ndarray | None = None  # (chains,) f where they are, once a trial has told
+    deadline: float = float("inf")  # of time.monotonic: no round begins after it
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
 
     def length(self, steps: int) -> int:
         return max(round(self.effort * steps), 8)

@@ -14,7 +14,7 @@ from ..errors import KernelError, RunError
 from ..kernels import PAVG, Kernel
 from ..run.loop import random_codes, seed_words
 from ..run.settings import find_sampler, read_seed, read_target
-from ..run.start import possible_codes, repeated_codes
+from ..run.start import check_given, possible_codes, repeated_codes
 from ..target import Point, Target
 from .preconditioner import Fit, tune_pavg
 from .step_size import Curve, tune_field, unit
@@ -110,10 +110,11 @@ def start_chains(target: Target, seed: int, initial: Any = None) -> Chains:
 
 def start_codes(target: Target, seed: int, initial: Any, num: int) -> np.ndarray:
     """(num, d) codes of the given states, over and over, or of random ones that are possible."""
-    codes = repeated_codes(target, initial, num)
-    if codes is None:
+    codes, value = repeated_codes(target, initial, num), jax.jit(jax.vmap(target.value))
+    if codes is not None:
+        check_given(np.asarray(value(codes)))
+    else:
         numbers = np.arange(num, dtype=np.int32)
-        value = jax.jit(jax.vmap(target.value))
         draw = lambda attempt: np.asarray(random_codes(target.space, seed_words(seed), numbers, attempt))  # noqa: E731
         codes = possible_codes(draw, lambda c: np.asarray(value(c)))[0]
     return np.asarray(codes, np.int32)

@@ -34,7 +34,7 @@ def paragraph(rows: list[Row], out: dict[str, str], doubt: str) -> str:
 
 def _why(won: Row, rows: list[Row]) -> str:
     others = [row for row in rows if row is not won and row.ess_per_second > 0 and not row.verdict]
-    if "disagree" in won.verdict:
+    if "R-hat" in won.verdict:
         return f"no sampler's chains agree yet, and its are the nearest to it (R-hat {won.rhat:.2f}); expect to need a longer run"
     if "never moved" in won.verdict or not won.steps < math.inf:
         return "nothing could be measured: no sampler changes any statistic here"
@@ -81,7 +81,7 @@ def _cells(row: Row) -> list[str]:
 
 def _said(row: Row) -> str:
     """R-hat has a column of its own."""
-    verdict = "chains disagree" if "disagree" in row.verdict else row.verdict
+    verdict = row.verdict.partition(" (R-hat")[0]
     return ", but ".join(filter(None, ["chosen", verdict])) if row.chosen else verdict
 
 

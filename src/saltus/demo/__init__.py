@@ -40,7 +40,7 @@ def demo(folder: Path, seed: int = 0, progress: bool = True, tell: Callable[[str
         raise KeyboardInterrupt
     summary = saltus.summary(run)
     found = compare(target, run, summary)
-    tell("\n".join([*_race(run), *_agreement(found), *_convergence(summary)]))
+    tell("\n".join([*_race(run, told=progress), *_agreement(found), *_convergence(summary)]))
     tell("\n".join([*_written(folder, run, found), *_next(folder)]))
 
 
@@ -65,10 +65,11 @@ def _introduction(target: Target, seed: int) -> list[str]:
     return [title, "", *_wrapped(text), "", f"    {call}"]
 
 
-def _race(run: Any) -> list[str]:
+def _race(run: Any, told: bool) -> list[str]:
+    """told: the progress display has said the paragraph already."""
     race = saltus.race_of(run)
     text = "Samplers are tuned and timed before the run. ESS: how many independent draws the draws are worth."
-    return ["", "The race", *_wrapped(text), "", str(race), "", *_wrapped(race.paragraph)]
+    return ["", "The race", *_wrapped(text), "", str(race), *([] if told else ["", *_wrapped(race.paragraph)])]
 
 
 def _agreement(found: Comparison) -> list[str]:

@@ -56,7 +56,7 @@ def why_incomplete(s: Summary) -> str:
 def _header(s: Summary) -> list[str]:
     a = s.attributes
     why = why_incomplete(s)
-    drawn = f"{counted(s.num_chains, 'chain')} x {counted(s.num_draws, 'draw')}, thin {a.get('thin', '?')}"
+    drawn = f"{counted(s.num_chains, 'chain')} x {counted(s.num_draws, 'draw')}, thin {a.get('thin') or '?'}"
     drawn += f", after {counted(a.get('num_warmup', '?'), 'warm-up step')}; seed {a.get('seed', '?')}{'' if why else '; complete'}"
     told = {"target": a.get("target", "?"), "sampler": a.get("sampler", "?"), "tuning": a.get("tuning", ""), "draws": drawn}
     told["ended"] = f"INCOMPLETE ({why}): {a.get('num_draws', '?')} draws were asked for" if why else ""
@@ -78,7 +78,7 @@ def _race(s: Summary) -> str:
     race = int(s.attributes.get("race_evaluations", 0))
     if not race:
         return ""
-    steps = int(s.attributes.get("num_warmup", 0)) + s.num_draws * int(s.attributes.get("thin", 1))
+    steps = int(s.attributes.get("num_warmup", 0)) + s.num_draws * max(int(s.attributes.get("thin", 1)), 1)
     run = steps * s.num_chains * max(int(s.attributes.get("evaluations_per_step", 0)), 1)
     return f"{race} evaluations of log_prob to choose the sampler, {100 * race / (race + run):.0f} % of all; saltus.race_of(run)"
 

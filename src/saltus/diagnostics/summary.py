@@ -73,7 +73,7 @@ class Summary:
     def ess_per_evaluation(self) -> dict[str, float | None]:
         """Per evaluation of log_prob, with or without its gradient, after warm-up; None where there was none."""
         per_step = int(self.attributes.get("evaluations_per_step", 0))
-        evaluations = per_step * self.num_chains * self.num_draws * int(self.attributes.get("thin", 1))
+        evaluations = per_step * self.num_chains * self.num_draws * max(int(self.attributes.get("thin", 1)), 1)
         return {name: ess / evaluations if evaluations > 0 else None for name, ess in self.ess.items()}
 
     @property

@@ -1,11 +1,11 @@
 r"""What chains are worth by a few scalar statistics of theirs: the energy, and distances from reference states.
 
-Steps per effective draw are the larger of what one chain shows, its autocorrelation time, and what several show: with
-n steps in each half, the means of halves scatter with variance W τ/n, so that
+Steps per effective draw are what one chain shows, its autocorrelation time τ. But a chain that sits in one mode shows none of
+the others; there several chains tell: with n steps in each of m + 1 halves, the variance of their means is about W τ/n, so that
 
-$$ \tau \approx (\hat R^2 - 1)\, n . $$
+$$ (\hat R^2 - 1)\, n \approx \tau \chi^2_m / m , $$
 
-The first misses modes a chain has not left yet; the second sees them where chains are in different ones.
+and the left side is taken instead where it is larger than chance (one in a thousand) would make it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import chi2
 
 from ..spaces import Space
 from .ess import FEWEST_DRAWS, autocorrelation_time
@@ -20,6 +21,8 @@ from .rhat import split_rhat
 from .rows import travelled
 
 ENERGY = "energy"
+_REFERENCES = 4
+_CONFIDENCE = 0.999
 _NUMERIC_DIMS = 1  # values that are numbers; else categories or directions, told apart only
 
 
@@ -32,12 +35,23 @@ class Worth:
     worst: str
 
 
+def reference_chains(num_chains: int) -> np.ndarray:
+    """Up to four chains, evenly spaced, whose states may serve as references for the others; none where there are no others."""
+    return np.arange(num_chains)[:: -(-num_chains // _REFERENCES)] if num_chains > 1 else np.zeros(0, int)
+
+
 def series(space: Space, codes: np.ndarray, lp: np.ndarray, references: np.ndarray) -> dict[str, np.ndarray]:
-    """{statistic: (chains, steps)} from codes (steps, chains, d), lp (steps, chains) and reference codes (r, d)."""
+    """{statistic: (chains, steps)} from codes (steps, chains, d), lp (steps, chains) and reference codes (r, d).
+
+    References are states of `reference_chains`, in that order. A chain's distance from its own state grows from 0 at first, a
+    trend that says nothing: only the others' distances count.
+    """
     labels, numeric = space.labels, space.values.ndim == _NUMERIC_DIMS
-    found = {ENERGY: np.asarray(lp, np.float64).T}
-    for i, reference in enumerate(references):
-        found[f"distance from state {i}"] = np.asarray(travelled(labels[codes], labels[reference], numeric), np.float64).T
+    found, chains = {ENERGY: np.asarray(lp, np.float64).T}, np.arange(codes.shape[1])
+    for owner, reference in zip(reference_chains(len(chains)), references, strict=True):
+        others = codes[:, chains != owner]
+        apart = travelled(labels[others], labels[reference], numeric)
+        found[f"distance from a state of chain {owner}"] = np.asarray(apart, np.float64).T
     return found
 
 
@@ -60,4 +74,6 @@ def _steps_and_rhat(x: np.ndarray) -> tuple[float, float] | None:
     rhat = float(split_rhat(x))
     worth_of_chains = np.sum(1 / autocorrelation_time(x))  # a chain that never moves adds nothing
     within = len(x) / worth_of_chains if worth_of_chains > 0 else np.inf
-    return float(max(within, (rhat**2 - 1) * (n // 2))), rhat
+    between, freedom = (rhat**2 - 1) * (n // 2), 2 * len(x) - 1
+    chance = chi2.ppf(_CONFIDENCE, freedom) / freedom
+    return float(between if between > chance * within else within), rhat

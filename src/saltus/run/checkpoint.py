@@ -131,19 +131,20 @@ def check_same_run(
     """StorageError naming the first setting in which a repeated call differs from the one that began this checkpoint."""
     for name in new[0]["settings"]:
         if old[0]["settings"].get(name) != new[0]["settings"][name]:
-            raise _other_settings(path, name, old[0]["settings"].get(name), new[0]["settings"][name])
+            raise other_settings(path, name, old[0]["settings"].get(name), new[0]["settings"][name])
     if old[0]["store"] != new[0]["store"]:
-        raise _other_settings(path, "store", old[0]["store"], new[0]["store"])
+        raise other_settings(path, "store", old[0]["store"], new[0]["store"])
     changed = {
         n for n in {*old[1], *new[1]} - {"probes"} if n not in old[1] or n not in new[1] or not np.array_equal(old[1][n], new[1][n])
     }
     if old[0]["kernel"] != new[0]["kernel"] or changed - {"initial"}:
-        raise _other_settings(path, "sampler", old[0]["kernel_repr"], new[0]["kernel_repr"])
+        raise other_settings(path, "sampler", old[0]["kernel_repr"], new[0]["kernel_repr"])
     if changed:
-        raise _other_settings(path, "initial", "the states it was started from", "others")
+        raise other_settings(path, "initial", "the states it was started from", "others")
 
 
-def _other_settings(path: Path, name: str, expected: Any, found: Any) -> StorageError:
+def other_settings(path: Path, name: str, expected: Any, found: Any) -> StorageError:
+    """A repeated call that asks for something else."""
     extend = "; saltus.resume(path, target, num_draws=...) makes a run longer" if name == "num_draws" else ""
     return StorageError(
         f"{path} holds a run with another `{name}`.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..kernels import Informed, Kernel
 from ..target import Target
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, other_settings
 from .codec import from_data
 from .settings import Settings, check_kernel_fits, find_sampler
 from .start import initial_codes
@@ -30,10 +31,11 @@ class Choice:
     race: str = ""  # the table of the race, as JSON
     steps_per_effective: float = 0.0  # as the race measured it
     evaluations: int = 0  # of log_prob, that the race made
+    given: str = ""  # adaptation and a fingerprint of `initial`: a repeated call must give the same
 
     def words(self) -> dict[str, Any]:
         """All but kernel and codes, which are arrays."""
-        return {name: getattr(self, name) for name in ("asked", "tuning", "race", "steps_per_effective", "evaluations")}
+        return {name: getattr(self, name) for name in ("asked", "tuning", "race", "steps_per_effective", "evaluations", "given")}
 
 
 def stored_choice(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Choice:
@@ -59,24 +61,32 @@ def choose(
         check_kernel_fits(sampler, target)
         return _doubted(Choice(sampler, codes), target, settings, initial)
     asked = AUTO if _is_auto(sampler) else find_sampler(sampler).__name__
+    given = f"adaptation={adaptation!r}, initial #{0 if codes is None else zlib.crc32(codes.tobytes()):08x}"
     if folder and (folder / "run.npz").exists():
         before = stored_choice(*Checkpoint(folder).read_run())
         if before.asked == asked:
-            return before
+            return _same_given(before, given, folder)
     if asked == AUTO:
         from ..adaptation.race import race
 
         found = race(target, settings, initial=initial, deadline=deadline, progress=progress)
-        progress.tell(f"the race chose {found.kernel!r}" if found.rows else found.paragraph)
+        progress.tell(found.paragraph)
         return Choice(
-            found.kernel, found.codes, AUTO, found.paragraph, found.as_json(), found.steps_per_effective, found.evaluations
+            found.kernel, found.codes, AUTO, found.paragraph, found.as_json(), found.steps_per_effective, found.evaluations, given
         )
     from ..adaptation import tune
 
     progress.say(f"tuning {asked} on {target.space}")
     tuned = tune(target, sampler, settings.seed, initial=initial, adaptation=adaptation)
     progress.tell(f"tuned to {tuned.kernel!r}")
-    return _doubted(Choice(tuned.kernel, codes, asked, str(tuned.report)), target, settings, initial)
+    return _doubted(Choice(tuned.kernel, codes, asked, str(tuned.report), given=given), target, settings, initial)
+
+
+def _same_given(before: Choice, given: str, folder: Path) -> Choice:
+    if before.given != given:
+        name = "adaptation" if before.given.partition(",")[0] != given.partition(",")[0] else "initial"
+        raise other_settings(folder, name, before.given, given)
+    return before
 
 
 def _is_auto(sampler: Any) -> bool:
@@ -90,7 +100,10 @@ def _doubted(choice: Choice, target: Target, settings: Settings, initial: Any) -
     if kernel.uses_local_model and not seen.differences.exact:
         from ..diagnostics.local_model import check
 
-        found = check(seen, settings.seed, initial, small=True)
+        try:
+            found = check(seen, settings.seed, initial, small=True)
+        except Exception:  # a log_prob that this kernel can use and the check cannot
+            return choice
         if not found.trustworthy:
             warnings.warn(f"{found.advice} (saltus.check(target) says more.)", stacklevel=4)
     return choice

@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from ..diagnostics.worth import Worth
 from ..kernels import Kernel
 from ..target import Target
 from .checkpoint import Checkpoint, pack, unpack
@@ -136,16 +137,17 @@ class Run:
         """Once, from the last two thirds of the warm-up or what is still on the devices of them; process 0 decides."""
         names = tuple(name for name in ("lp", "s") if name in self.carry.block)
         found = warmup_worth(self.target.space, self.rows_since(self.total // 3, names)) if self.num_rows else None
-        if found and self.measured > found.steps:
-            found = replace(found, steps=self.measured, worst="in the race")
+        if self.measured and not (found and self.measured <= found.steps < np.inf):
+            found = Worth(self.measured, 1.0, "in the race")
         per_step = self.times.warmup / max(self.settings.num_warmup, 1)
         parity = self.kernel.keeps_parity(self.target.space)
         least = 2 * self.raced / max(self.kernel.evaluations(self.target), 1)
-        chosen = choose_thin(found, self.settings, per_step, parity, self.deadline - time.monotonic(), least)
+        left = np.inf if self.checkpoint else self.deadline - time.monotonic()  # a run that can go on is not cut to fit
+        chosen = choose_thin(found, self.settings, per_step, parity, left, least)
         self.steps_per_draw = int(agree(np.array(chosen.thin)))
         self.thinning = chosen.why
         if self.kept.store:
-            first_does(partial(self.kept.store.set, thin=self.steps_per_draw))
+            first_does(partial(self.kept.store.set, thin=self.steps_per_draw, thinning=self.thinning))
 
     def end(self) -> None:
         """The rows of the block that was being filled; the state keeps them too."""

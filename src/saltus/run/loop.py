@@ -24,7 +24,7 @@ from ..spaces import Space
 from ..target import Point, Target
 from .recording import Recording
 
-START, WARMUP, DRAWS, TUNING = 0, 1, 2, 3  # the phases: choosing the first states, burn-in, what is kept; before it all
+START, WARMUP, DRAWS, TUNING, RACING = 0, 1, 2, 3, 4  # the phases: first states, burn-in, what is kept; before it all
 
 _CHAINS, _ALL = PartitionSpec("chains"), PartitionSpec()
 

@@ -85,7 +85,7 @@ def _static_attributes(plan: Plan) -> dict[str, Any]:
         "evaluations_per_step": plan.choice.kernel.evaluations(plan.target),
         "numeric": int(space.values.ndim == 1),
         "num_values": space.num_values,
-        "thin": settings.thin,
+        "thin": settings.thin if isinstance(settings.thin, int) else 0,  # 0: not chosen yet
         "tuning": plan.choice.tuning,
         "race": plan.choice.race,
         "race_evaluations": plan.choice.evaluations,

@@ -37,21 +37,6 @@ class Plan:
         """Rows of a block."""
         return block_rows(self.recording, self.target, self.settings)
 
-    def statistics(self) -> Statistics | None:
-        return Statistics(self.target.space, self.settings.statistics) if self.settings.statistics else None
-
-    def check_room(self) -> None:
-        settings = self.settings
-        rows = settings.num_draws + settings.keep_warmup * settings.num_warmup
-        if not self.store:
-            check_memory(
-                settings.num_chains * rows * draw_bytes(self.recording, self.target, settings),
-                f"{rows} draws of {settings.num_chains} chains",
-            )
-        statistics = self.statistics()
-        if statistics:
-            check_memory(statistics.bytes_needed(settings.num_chains), "These statistics")
-
     def bytes_on_disk(self) -> float:
         rows = self.settings.num_draws + self.settings.keep_warmup * self.settings.num_warmup
         return self.settings.num_chains * rows * packed_bytes(self.recording, self.target, self.settings)
@@ -70,6 +55,16 @@ class Plan:
         }
         arrays = {"probes": probes, **{f"kernel.{name}": leaf for name, leaf in leaves.items()}}
         return header, arrays | ({"initial": self.choice.codes} if self.choice.codes is not None else {})
+
+
+def check_room(target: Target, settings: Settings, recording: Recording, store: Path | None) -> None:
+    """RunError where what is kept in memory would not fit."""
+    rows = settings.num_draws + settings.keep_warmup * settings.num_warmup
+    if not store:
+        needed = settings.num_chains * rows * draw_bytes(recording, target, settings)
+        check_memory(needed, f"{rows} draws of {settings.num_chains} chains")
+    if settings.statistics:
+        check_memory(Statistics(target.space, settings.statistics).bytes_needed(settings.num_chains), "These statistics")
 
 
 def check_places(plan: Plan, overwrite: bool) -> Any:

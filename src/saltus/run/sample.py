@@ -13,7 +13,7 @@ from .carry_out import carry_out
 from .checkpoint import Checkpoint, check_fingerprint
 from .choice import choose, stored_choice
 from .loop import first_does
-from .plan import Plan, check_places
+from .plan import Plan, check_places, check_room
 from .progress import make_progress
 from .recording import Recording
 from .settings import (
@@ -75,8 +75,9 @@ def sample(
     folder, store_path = read_path(checkpoint, "checkpoint"), read_path(store, "store")
     overwrite = read_flag(overwrite, "overwrite")
     check_observables(recording, target)
+    check_room(target, settings, recording, store_path)  # before a race, not after it
     if folder:
-        Checkpoint(folder).check_place()  # before a race, not after it
+        Checkpoint(folder).check_place()
     if store_path and not (folder and folder.exists()):
         first_does(partial(check_store, store_path, overwrite, 0))
     began = time.monotonic()
@@ -93,7 +94,6 @@ def sample(
         )
     warn_of_parity(choice.kernel, target.space, settings.thin)
     plan = Plan(target, settings, recording, choice, store_path, Checkpoint(folder) if folder else None)
-    plan.check_room()
     return carry_out(plan, options.after(time.monotonic() - began), check_places(plan, overwrite))
 
 
@@ -123,8 +123,8 @@ def resume(
     settings, recording = _same_again(target, header["settings"], num_draws, keep)
     check_observables(recording, target)
     store = _found_store(header["store"], folder)
+    check_room(target, settings, recording, store)
     plan = Plan(target, settings, recording, stored_choice(header, arrays), store, saved)
-    plan.check_room()
     if plan.settings.num_draws > header["settings"]["num_draws"]:
         first_does(lambda: saved.update(*plan.as_data()))  # a longer run from now on
     return carry_out(plan, options, saved.read_state())

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._record import as_size, default_float
 from ..errors import KernelError, RunError, SaltusError, TargetError
-from ..kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Kernel, UniformMH
+from ..kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Informed, Kernel, UniformMH
 from ..spaces import Space
 from ..target import Target
 from .recording import STATS, Recording, code_dtype, rows_per_block, stats_bytes
@@ -182,7 +182,7 @@ def find_sampler(sampler: Any) -> Any:
     """The class that a name, or the class itself, means."""
     name = sampler.lower().replace("_", "-") if isinstance(sampler, str) else sampler
     kind = SAMPLERS.get(name) if isinstance(name, str) else name
-    if not (isinstance(kind, type) and issubclass(kind, Kernel)):
+    if not (isinstance(kind, type) and issubclass(kind, Kernel)) or kind in (Kernel, Informed):
         raise KernelError(
             "`sampler` is not known.",
             expected=f"a kernel such as saltus.NCG(step_size=0.5), 'auto', or one of {', '.join(map(repr, SAMPLERS))}",

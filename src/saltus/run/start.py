@@ -52,7 +52,7 @@ def start_points(begin: Callable[[Any], Carry], target: Target, codes: np.ndarra
     if codes is not None:
         extra = np.repeat(codes[-1:], len(chains) - len(codes), axis=0)
         carry = begin(np.concatenate([codes, extra]))
-        _check_given(fetch(carry.points.log_prob)[: len(codes)])
+        check_given(fetch(carry.points.log_prob)[: len(codes)])
         return carry
     words = seed_words(seed)
     carries: list[Carry] = []
@@ -79,7 +79,8 @@ def possible_codes(
     raise _no_start(f)
 
 
-def _check_given(f: np.ndarray) -> None:
+def check_given(f: np.ndarray) -> None:
+    """SpaceError where a given state is no possible start."""
     bad = np.flatnonzero(~np.isfinite(f))
     if len(bad):
         shown = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..diagnostics.worth import Worth, series, worth
+from ..diagnostics.worth import ENERGY, Worth, reference_chains, series, worth
 from ..spaces import Space
 from .settings import Settings
 
 ENOUGH, PLENTY = 400, 2000
 CAP_SECONDS, PLENTY_SECONDS = 60.0, 10.0
 _RESERVE = 1.25
-_FEWEST_STEPS = 50  # of warm-up, to tell anything
-_MOST_CHAINS, _REFERENCES = 32, 4
+_FEWEST_STEPS, _FEWEST_OF_MANY = 50, 8  # of warm-up, to tell anything, with few chains and with many
+_MANY_CHAINS, _MOST_CHAINS = 4, 32
 
 
 @dataclass(frozen=True)
@@ -34,34 +34,39 @@ class Thinning:
 def warmup_worth(space: Space, block: dict[str, np.ndarray]) -> Worth | None:
     """What the last rows of the warm-up are worth; None where there are too few. block: (rows, chains, ...)."""
     lp = block["lp"][:, :_MOST_CHAINS]
-    if len(lp) < _FEWEST_STEPS:
+    if len(lp) < (_FEWEST_STEPS if lp.shape[1] < _MANY_CHAINS else _FEWEST_OF_MANY):
         return None
     if "s" not in block:
-        return worth({"energy": lp.T.astype(np.float64)})
-    codes = block["s"][:, :_MOST_CHAINS]
-    found = worth(series(space, codes, lp, codes[0, :_REFERENCES]))
+        found = worth({ENERGY: lp.T.astype(np.float64)})
+    else:
+        codes = block["s"][:, :_MOST_CHAINS]
+        found = worth(series(space, codes, lp, codes[0, reference_chains(codes.shape[1])]))
     return replace(found, worst=f"{found.worst}, in the warm-up")
 
 
 def choose_thin(
     found: Worth | None, settings: Settings, seconds_per_step: float, parity: bool, seconds_left: float, least_steps: float = 0
 ) -> Thinning:
-    """parity: only odd distances will do. seconds_left: until the time limit. least_steps: of all chains together."""
+    """parity: only odd distances will do. seconds_left: until the time limit. least_steps: of all chains together.
+
+    Where time decides, the largest power of two that fits is taken, so that the same call mostly makes the same choice.
+    """
     if found is None:
-        return Thinning(1, f"1: a warm-up of fewer than {_FEWEST_STEPS} steps tells nothing about distances")
+        return Thinning(1, "1: too little of the warm-up is at hand to tell how far apart draws should be")
     if not math.isfinite(found.steps):
-        return Thinning(1, f"1: {found.worst}")
+        return Thinning(1, f"1: nothing was seen to change ({found.worst})")
     total = settings.num_draws * settings.num_chains
 
     def steps_for(effective: float) -> int:
         return math.ceil(min(effective, total) * found.steps / total)
 
-    def within(seconds: float) -> int:
-        return int(min(seconds, seconds_left) / (settings.num_draws * max(seconds_per_step, 1e-9)))
+    def within(wanted: int, seconds: float) -> int:
+        most = min(seconds, seconds_left) / (settings.num_draws * max(seconds_per_step, 1e-9))
+        return wanted if wanted <= most else 2 ** int(math.log2(max(most, 1)))
 
     enough = steps_for(_RESERVE * ENOUGH)
     plenty = max(steps_for(PLENTY), min(math.ceil(least_steps / total), steps_for(total)))
-    thin = max(min(plenty, within(PLENTY_SECONDS)), min(enough, within(CAP_SECONDS)), 1)
+    thin = max(within(plenty, PLENTY_SECONDS), within(enough, CAP_SECONDS), 1)
     thin += parity and thin % 2 == 0
     return Thinning(thin, f"{thin}: {_because(found, thin * total / found.steps, thin < enough, min(CAP_SECONDS, seconds_left))}")
 
@@ -69,5 +74,5 @@ def choose_thin(
 def _because(found: Worth, expected: float, short: bool, cap: float) -> str:
     told = f"an effective draw took {found.steps:.3g} steps ({found.worst})"
     if short:
-        return f"{told}; {ENOUGH} effective draws would take more than {cap:.0f} s: expect about {expected:.0f}"
+        return f"{told}; {ENOUGH} effective draws would take more than {cap:.3g} s: expect about {expected:.0f}"
     return f"{told}; expect about {expected:.0f} effective draws"
