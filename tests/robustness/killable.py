@@ -20,7 +20,14 @@ def run(folder, **settings):
     return saltus.sample(target(), saltus.UniformMH(2), **{**given, **checkpoint, **settings})
 
 
+def raced(folder, **settings):
+    """The same by a race: what it chooses is frozen in the checkpoint, together with the states the chains begin at."""
+    given = dict(num_draws=100_000, num_warmup=2_000, num_chains=2, seed=5, progress=False)
+    checkpoint = dict(checkpoint=Path(folder) / "run.ckpt", checkpoint_every=0.02) if folder else {}
+    return saltus.sample(target(), **{**given, **checkpoint, **settings})
+
+
 if __name__ == "__main__":
     store = {"store": Path(sys.argv[1]) / "run.zarr"} if "store" in sys.argv else {}
-    run(sys.argv[1], **store)
+    (raced if "raced" in sys.argv else run)(sys.argv[1], **store)
     print("finished")

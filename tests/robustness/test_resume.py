@@ -79,6 +79,21 @@ def test_killed_runs_end_with_the_same_draws(kind, kills, tmp_path, uninterrupte
     assert same(killable.run(tmp_path, **store), uninterrupted)  # finished: read, not run again
 
 
+def test_a_killed_race_goes_on_from_its_freeze(tmp_path):
+    """Kills during the race start it anew; once something is frozen, it is what the kernel and the start say."""
+    kill_until_finished(tmp_path, "raced", kills=5)
+    found = killable.raced(tmp_path)  # finished: read, not run again
+    again = dict(initial=found["start"].s.values, thin=found.attrs["thin"])
+    assert same(killable.raced(None, sampler=saltus.kernel_of(found), **again), found)
+
+
+def test_a_run_stopped_in_its_warm_up_can_be_summarised(tmp_path):
+    target = saltus.Target(lambda s: jnp.sum(s) + 0.1 * jnp.sum(jnp.sin(jnp.arange(100_000.0) * s[0])), saltus.Spin(6))
+    settings = dict(num_draws=20, num_warmup=10_000_000, checkpoint=tmp_path / "c", store=tmp_path / "run.zarr")
+    saltus.sample(target, saltus.Gibbs(), time_limit=6, progress=False, **settings)
+    assert "No draws" in str(saltus.summary(saltus.open(tmp_path / "run.zarr")))
+
+
 def test_a_run_stopped_by_its_time_limit_goes_on(tmp_path):
     whole = draw(num_draws=200_000, thin=3, keep_warmup=True)
     path = tmp_path / "c"

@@ -1,4 +1,4 @@
-"""The paper's search: first the order of magnitude, then its deciles, on the mean L1 jump (PAPER_NOTES section 3).
+"""The paper's search: first the order of magnitude, then its deciles, then around the best, on the mean L1 jump (PAPER_NOTES 3).
 
 All candidates are stepped at once from the same chains, which go on with the best of them until it stops moving.
 """
@@ -76,7 +76,8 @@ def tune_field(kernel: Any, target: Target, name: str, chains: Chains, steps: in
     else:
         scales = orders(target.space)
         order = scales[settle(kernel, target, {name: scales}, chains, steps, curve)]
-        value = _best_decile(kernel, target, name, order, chains, steps, curve)
+        finer = around(_best_decile(kernel, target, name, order, chains, steps, curve))
+        value = finer[settle(kernel, target, {name: finer}, chains, 3 * steps, curve, smooth=True)]
     return changed(kernel, **{name: jnp.asarray(value, getattr(kernel, name).dtype)}), curve
 
 
@@ -84,12 +85,17 @@ def _best_decile(kernel: Kernel, target: Target, name: str, order: float, chains
     """The best of two decades of deciles; a best at the edge moves them by a decade. Always a value that was measured."""
     grid, everything = deciles(order), orders(target.space)
     for _ in range(_MOST_ROUNDS):
-        best = settle(kernel, target, {name: grid}, chains, 3 * steps, curve, smooth=True)
+        best = settle(kernel, target, {name: grid}, chains, steps, curve)
         value, shift = float(grid[best]), {0: 0.1, len(grid) - 1: 10.0}.get(best, 1.0)
         grid = grid * shift
         if shift == 1 or chains.late or not everything[0] <= grid[0] < grid[-1] <= everything[-1]:
             break
     return value
+
+
+def around(decile: float) -> np.ndarray:
+    """Even in logarithm, from half to twice: the neighbours of any decile lie in between."""
+    return decile * np.geomspace(0.5, 2, CANDIDATES)
 
 
 def settle(

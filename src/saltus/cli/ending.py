@@ -59,7 +59,7 @@ def _go_on(out: Output | None, target: str, checkpoint: Path | None) -> str:
 def _race(run: Any) -> list[str]:
     """How --sampler auto chose."""
     race = saltus.race_of(run)
-    return ["The race", str(race), textwrap.fill(race.paragraph, _WIDTH, initial_indent="  ", subsequent_indent="  ")]
+    return ["The race", str(race)]
 
 
 def _doubts(run: Any) -> list[str]:
