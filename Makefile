@@ -3,7 +3,8 @@
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
-#   make test-full                  the slow proofs too; the output is kept in tests/full_output.txt
+#   make test-full                  the slow proofs, file by file; outputs are kept in tests/full_output (delete one to repeat it)
+#   make bench-race                 does sampler="auto" pick well? on ten targets, results in benchmarks/results
 PYTHON ?= python3
 VENV := $(if $(filter python3,$(notdir $(PYTHON))),.venv,.venv-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo test test-full bench-memory lint clean
+.PHONY: demo test test-full bench-memory bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -36,10 +37,18 @@ lint: $(READY)
 test: lint
 	SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full"
 
+# What `make test` leaves out. A file that has passed is not run again, so an interrupted run goes on.
 test-full: lint
-	@echo "All tests, the slow ones too; the output goes to tests/full_output.txt"
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v > $(VENV)/full.txt 2>&1; status=$$?; \
-	sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > tests/full_output.txt; tail -n 3 tests/full_output.txt; exit $$status
+	@mkdir -p tests/full_output
+	@for file in $$(grep -lE "mark.full|mostly" tests/*/test_*.py); do \
+		kept=tests/full_output/$$(basename $$file .py).txt; test -s $$kept && continue; echo $$file; \
+		{ git log -1 --format="commit %h, %cs"; $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v -m full $$file; } \
+			> $(VENV)/full.txt 2>&1 || { tail -n 40 $(VENV)/full.txt; exit 1; }; \
+		sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > $$kept; tail -n 1 $$kept; \
+	done
+
+bench-race: $(READY)
+	@$(BIN)/python benchmarks/race.py
 
 bench-memory: $(READY)
 	@$(BIN)/python benchmarks/memory.py

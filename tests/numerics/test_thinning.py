@@ -93,16 +93,16 @@ def test_series_are_energies_and_distances():
 def test_distances_from_a_chains_own_past_would_mislead():
     """A slow walk leaves where it was: that trend is no disagreement, and only the others' distances are looked at."""
     rng = np.random.default_rng(0)
-    codes = np.empty((400, 4, 200), int)
-    codes[0] = rng.integers(2, size=(4, 200))
-    for t in range(1, 400):  # one random site of each chain is drawn anew: τ is about 400 steps
+    codes = np.empty((400, 4, 1000), int)
+    codes[0] = rng.integers(2, size=(4, 1000))
+    for t in range(1, 400):  # one random site of each chain is drawn anew: τ is about 2000 steps
         codes[t] = codes[t - 1]
-        codes[t, np.arange(4), rng.integers(200, size=4)] = rng.integers(2, size=4)
-    space = saltus.Binary(200)
+        codes[t, np.arange(4), rng.integers(1000, size=4)] = rng.integers(2, size=4)
+    space = saltus.Binary(1000)
     found = worth(series(space, codes, np.zeros((400, 4)), codes[0]))
-    own = np.stack([np.abs(codes[:, c] - codes[0, c]).sum(-1) for c in range(4)]).astype(float)
-    assert found.steps < 2000 < worth({"own": own}).steps * 5
-    assert found.steps < worth({"own": own}).steps
+    mixed = np.abs(codes - codes[0, 0]).sum(-1).T.astype(float)  # chain 0 leaves its own state, the others never were near it
+    assert found.steps < 10_000
+    assert worth({"all chains": mixed}).steps > 3 * found.steps
 
 
 def test_a_run_chooses_once_and_says_so(tmp_path):
