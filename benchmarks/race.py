@@ -103,7 +103,7 @@ def everyone(target):
     field, kernels = find_entrants(target, ""), {}
     for entrant in [*field.first, *field.others]:
         chains = Chains(start_codes(target, 2, None, 8), seed=2, effort=0.4)
-        kernels[entrant.name] = entrant.frozen(tune_from(entrant.seen(target), entrant.kind, chains, **entrant.settings).kernel)
+        kernels[entrant.name] = entrant.frozen(tune_from(entrant.seen(target), entrant.kind, chains, **entrant.settings)[0])
     return kernels
 
 

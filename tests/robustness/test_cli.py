@@ -152,7 +152,8 @@ def test_the_example_of_the_help_runs():
     done = process(*first.split())
     assert done.returncode == 0, done.stderr
     assert "4 chains x 1000 draws from Spin(50) by " in done.stdout
-    assert re.search(r"^The race\n.*ESS/second(.*\n)+.* chosen.*\n(.*\n)*  A race of \d+ samplers chose", done.stdout, re.M)
+    assert re.search(r"^The race\n.*ESS/second(.*\n)+.* chosen", done.stdout, re.M)
+    assert re.search(r"A race of \d+ samplers chose", done.stderr)
     assert "run = saltus.open('run.nc')" in done.stdout
     assert "doubt" in done.stdout
     assert "sampling" in done.stderr
@@ -307,7 +308,7 @@ def test_a_name_alone_is_tuned_and_auto_says_how_it_chose(call):
     assert "The race" not in out
     code, out, err = call("sample", "shared:target", *SHORT, "-o", "auto.nc")  # a warm-up too short to race in
     assert code == 0, err
-    assert "The race\n  Skipped the race: a warm-up of 5 steps" in out
+    assert "Skipped the race: a warm-up of 5 steps" in out
 
 
 # Checking and tuning

@@ -33,6 +33,7 @@ def shown(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     assert "racing" in done.stderr
+    assert "A race of" in done.stderr
     return folder / "first", done.stdout
 
 
@@ -57,7 +58,7 @@ def test_it_tells_of_the_race_the_comparison_and_what_next(shown):
     for heading in ("The race", "The probability that a column is used", "Has it converged?", "Files", "What to try next"):
         assert f"\n{heading}\n" in out
     assert "2^100 states" in out
-    assert "A race of" in out
+    assert "chosen" in out
     assert "0, 5, 10, 15" in out
     assert "20 to 99" in out
     assert "R-hat of" in out

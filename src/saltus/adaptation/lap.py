@@ -72,7 +72,7 @@ class Course:
     def run(self, kernel: Kernel, seconds: float, evaluations: float, enough: float = np.inf, leader: float = 0.0) -> Lap:
         """Steps until they are worth `enough`, or hopeless beside the leader's effective draws a second, or all is used up.
 
-        At least a tenth of a second of them: the pace of fewer says little.
+        Enough and hopeless are judged after a tenth of a second at the earliest: the pace of fewer steps says little.
         """
         running = _Running(self, kernel)
         seconds = max(min(seconds, self.deadline - time.monotonic()), _LEAST_SECONDS)
@@ -83,10 +83,9 @@ class Course:
             used = running.seconds
             found = running.worth()
             rate = self.settings.num_chains / (found.steps * running.seconds_per_step)
-            least = (_LEAST_SECONDS - used) / running.seconds_per_step
-            left = min((seconds - used) / running.seconds_per_step, max(evaluations / per_step - running.steps, least))
+            left = min((seconds - used) / running.seconds_per_step, evaluations / per_step - running.steps)
             over = left < 1 or running.steps >= _MOST_STEPS
-            if running.steps >= _FEWEST_STEPS and least <= 0:
+            if running.steps >= _FEWEST_STEPS and used >= _LEAST_SECONDS:
                 over |= rate * used >= enough and found.rhat <= AGREED
                 over |= used >= seconds / 4 and rate * _HOPELESS < leader
             wanted = int(min(running.steps, left))

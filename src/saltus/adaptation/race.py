@@ -34,13 +34,13 @@ PATIENCE = 5.0  # seconds that a run may be predicted to take before the others 
 EFFECTIVE = 400
 NOT_NEEDED, LATE = "not needed", "half of the time limit was over"
 _TIE, _NEAR = 0.9, 1.6  # as good as the best; how far behind one may still win
-_EFFORT, _LEAST_EFFORT, _TUNING_CHAINS = 0.2, 0.05, 8
-_LAP_SECONDS, _LONGEST_LAP, _LEAST_LAP = 1.0, 4.0, 8000  # the last in evaluations
+_EFFORT, _LEAST_EFFORT, _TUNING_CHAINS = 0.15, 0.05, 8
+_LAP_SECONDS, _LONGEST_LAP, _LEAST_LAP = 1.0, 4.0, 30_000  # the last in evaluations
 _ENOUGH = 100  # effective draws of a lap
 _FAR_APART = 1.5  # R-hat
 _TOO_FEW = 50  # effective draws, to say that chains disagree
 _LEAST_LIMIT = 15.0  # seconds of a time limit that leave time for a race
-_TUNING_STEPS = 250  # of every candidate and chain: about what tuning takes
+_TUNING_STEPS = 200  # of every candidate and chain: about what tuning takes
 
 
 @dataclass
@@ -108,13 +108,13 @@ class _Contest:
     began: float = field(default_factory=time.perf_counter)
     compiled: float = field(default_factory=seconds_compiling)  # before
 
-    def enter(self, entrant: Entrant, seconds: float, evaluations: float = np.inf) -> None:
+    def enter(self, entrant: Entrant, seconds: float) -> None:
         """Tune, freeze, run a lap, note it. A sampler that cannot be used here is noted as such."""
         self.progress.say(f"racing: {entrant.name}")
         began, before, compiled = time.perf_counter(), self.spent, seconds_compiling()
         try:
             kernel = self._tuned(entrant)
-            lap = self._lap(kernel, seconds, evaluations, _ENOUGH)
+            lap = self._lap(kernel, seconds, _ENOUGH)
         except Exception as cause:  # a log_prob that one sampler cannot use, another may
             if entrant.kind is Gibbs:
                 raise
@@ -133,11 +133,11 @@ class _Contest:
         chains = Chains(codes, self.settings.seed, self.tuning_steps, effort=effort, deadline=self.deadline)
         own = entrant.differences is None
         averaging = self.averaging if own and entrant.kind is PAVG else None
-        tuned = tune_from(target, entrant.kind, chains, averaging=averaging, **entrant.settings)
+        kernel, _ = tune_from(target, entrant.kind, chains, averaging=averaging, **entrant.settings)
         self.tuning_steps, self.spent = chains.steps, self.spent + chains.evaluations
         if own and entrant.kind is AVG:
-            self.averaging = tuned.kernel
-        return entrant.frozen(tuned.kernel)
+            self.averaging = kernel
+        return entrant.frozen(kernel)
 
     def _effort(self, per_step: int) -> float:
         """Less than usual where tuning would take seconds, and more than half of the evaluations the run surely makes."""
@@ -147,7 +147,9 @@ class _Contest:
         least = (settings.num_warmup + settings.num_draws) * settings.num_chains * per_step / 2
         return float(np.clip(_EFFORT * least / usual, _LEAST_EFFORT, _EFFORT))
 
-    def _lap(self, kernel: Kernel, seconds: float, evaluations: float, enough: float) -> Lap:
+    def _lap(self, kernel: Kernel, seconds: float, enough: float) -> Lap:
+        """At most half of the evaluations that are left to the race, where the kernel makes any."""
+        evaluations = max(self.allowance() / 2, _LEAST_LAP) if kernel.evaluations(self.target) else np.inf
         lap = self.course.run(kernel, seconds, evaluations, enough, self.leading())
         self.spent += lap.steps * self._evaluations(kernel)
         return lap
@@ -157,7 +159,7 @@ class _Contest:
         return max(kernel.evaluations(self.target), 1) * self.settings.num_chains
 
     def burn_in(self, kernel: Kernel) -> None:
-        lap = self.course.burn_in(kernel, _LAP_SECONDS / 2, _LEAST_LAP)
+        lap = self.course.burn_in(kernel, _LAP_SECONDS / 2, _LEAST_LAP / 2)
         self.spent += lap.steps * self._evaluations(kernel)
         self.seconds_per_evaluation = lap.seconds_per_step / self._evaluations(kernel)
 
@@ -200,7 +202,7 @@ class _Contest:
             if self.allowance() > 0 and not self.late():
                 self.progress.say(f"racing: {entry.entrant.name}, once more")
                 before = self.spent
-                entry.lap = entry.lap.and_then(self._lap(entry.kernel, 2 * _LAP_SECONDS, self.allowance() / 2, 4 * _ENOUGH))
+                entry.lap = entry.lap.and_then(self._lap(entry.kernel, 2 * _LAP_SECONDS, 4 * _ENOUGH))
                 entry.evaluations += self.spent - before
 
 
@@ -228,8 +230,7 @@ def race(target: Target, settings: Settings, *, initial: Any, deadline: float, p
         if why:
             entrants.out[entrant.name] = why
         else:
-            seconds = float(np.clip(contest.predicted()[0] / 8, _LAP_SECONDS, _LONGEST_LAP))
-            contest.enter(entrant, seconds, max(contest.allowance() / 2, _LEAST_LAP))
+            contest.enter(entrant, float(np.clip(contest.predicted()[0] / 8, _LAP_SECONDS, _LONGEST_LAP)))
     contest.final_heat()
     return _finished(contest, entrants)
 

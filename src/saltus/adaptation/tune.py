@@ -100,7 +100,9 @@ def tune(target: Target, sampler: Any, seed: int = 0, *, initial: Any = None, ad
         raise RunError("`adaptation` is not known.", expected=" or ".join(map(repr, ADAPTATIONS)), found=repr(adaptation))
     if isinstance(sampler, Kernel):
         raise KernelError("A kernel is tuned already.", expected=f"the class {type(sampler).__name__}", found=repr(sampler))
-    return tune_from(target, find_sampler(sampler), start_chains(target, seed, initial), adaptation)
+    chains = start_chains(target, seed, initial)
+    kernel, report = tune_from(target, find_sampler(sampler), chains, adaptation)
+    return Tuned(kernel, jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(chains.codes), report)
 
 
 def start_chains(target: Target, seed: int, initial: Any = None) -> Chains:
@@ -122,7 +124,7 @@ def start_codes(target: Target, seed: int, initial: Any, num: int) -> np.ndarray
 
 def tune_from(
     target: Target, kind: Any, chains: Chains, adaptation: str = "default", averaging: Any = None, **settings: Any
-) -> Tuned:
+) -> tuple[Kernel, TuningReport]:
     """Tune from where these chains are, and leave them where they end.
 
     averaging: AVG as tuned, for PAVG. settings: of a kernel that has nothing to tune, such as scan="coloured".
@@ -144,8 +146,7 @@ def tune_from(
         kernel.check_settings(target)
     _finish(report, kernel)
     report.evaluations, report.seconds = chains.evaluations - spent, time.perf_counter() - began
-    points = jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(chains.codes)
-    return Tuned(kernel, points, report)
+    return kernel, report
 
 
 def _finish(report: TuningReport, kernel: Any) -> None:

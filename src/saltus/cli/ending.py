@@ -42,8 +42,7 @@ def finish(run: Any, out: Output | None, target: str, checkpoint: Path | None) -
         tell(f"kept in {checkpoint}; -o run.nc writes them to a file")
     if again and not told["complete"]:
         tell(f"  {again}")
-    if told.get("race"):
-        tell(*_race(run))
+    tell(*_race(run))
     tell(*_doubts(run))
     return COMPLETE if told["complete"] else INCOMPLETE
 
@@ -57,9 +56,11 @@ def _go_on(out: Output | None, target: str, checkpoint: Path | None) -> str:
 
 
 def _race(run: Any) -> list[str]:
-    """How --sampler auto chose."""
-    race = saltus.race_of(run)
-    return ["The race", str(race)]
+    """How --sampler auto chose; nothing where it was not asked to."""
+    if run.attrs.get("race"):
+        return ["The race", str(saltus.race_of(run))]
+    tuning = str(run.attrs.get("tuning", ""))
+    return [textwrap.fill(tuning, _WIDTH)] if tuning.startswith("Skipped") else []
 
 
 def _doubts(run: Any) -> list[str]:
