@@ -205,8 +205,8 @@ def test_who_enters():
 
 def test_a_time_limit_holds_for_the_race_too():
     target, began = saltus.targets.polynomial_mixture(4, 20), time.monotonic()
-    run = saltus.sample(target, seed=0, time_limit=30, progress=False)  # without a limit it takes a minute and more
-    assert time.monotonic() - began < 40  # what compiles cannot be interrupted
+    run = saltus.sample(target, seed=0, time_limit=45, progress=False)  # without a limit it takes a minute and more
+    assert time.monotonic() - began < 60  # what compiles cannot be interrupted
     assert run.posterior.sizes["draw"] > 0
     short = saltus.sample(target, seed=0, time_limit=5, num_draws=10, num_warmup=100, progress=False)
     assert short.attrs["tuning"].startswith("Skipped the race: a time limit of less than 15 s")

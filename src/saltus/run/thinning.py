@@ -1,9 +1,9 @@
 r"""`thin="auto"`: steps per kept draw, chosen once, from what the warm-up shows.
 
 With τ steps per effective draw (`diagnostics.worth`), N draws of C chains and n steps between draws are worth about
-N C n / τ. Aimed at is as many as make R-hat a sharp instrument, 2000, as far as that takes no more than ten seconds; and at
+N C n / τ. Aimed at is as many as make R-hat a sharp instrument, 2000, as far as that takes no more than twenty seconds; and at
 least 400 (with a quarter in reserve, since τ is estimated), as far as that takes no more than a minute. Where a race went
-before, at least twice as many steps as that made, within the same ten seconds: to choose should not cost more than to draw.
+before, at least twice as many steps as that made, within the same twenty seconds: to choose should not cost more than to draw.
 Never more than one effective draw per draw: longer distances buy nothing.
 """
 
@@ -19,7 +19,7 @@ from ..spaces import Space
 from .settings import Settings
 
 ENOUGH, PLENTY = 400, 2000
-CAP_SECONDS, PLENTY_SECONDS = 60.0, 10.0
+CAP_SECONDS, PLENTY_SECONDS = 60.0, 20.0
 _RESERVE = 1.25
 _FEWEST_STEPS, _FEWEST_OF_MANY = 50, 8  # of warm-up, to tell anything, with few chains and with many
 _MANY_CHAINS, _MOST_CHAINS = 4, 32
