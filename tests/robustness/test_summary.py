@@ -17,7 +17,9 @@ COLOURS = saltus.Target(lambda s: jnp.sum(WEIGHTS * s), saltus.Categorical(3, 4)
 
 def draw(target=CHAIN, kernel=None, **settings):
     kernel = saltus.NCG(4.0) if kernel is None else kernel
-    return saltus.sample(target, kernel, **{"num_draws": 1000, "num_warmup": 50, "seed": 1, "progress": False, **settings})
+    return saltus.sample(
+        target, kernel, **{"num_draws": 1000, "num_warmup": 50, "thin": 1, "seed": 1, "progress": False, **settings}
+    )
 
 
 def edited(run, attributes=(), draws=slice(None), chains=slice(None), **variables):

@@ -24,7 +24,7 @@ from .progress import EnergyTrace, Silent, Status
 from .recording import Recording
 from .settings import Settings
 from .sinks import Block
-from .thinning import choose_thin, warmup_worth
+from .thinning import FEWEST_STEPS, choose_thin, warmup_worth
 
 _CHUNK_SECONDS = 0.25
 
@@ -136,7 +136,8 @@ class Run:
     def choose_thin(self) -> None:
         """Once, from the last two thirds of the warm-up or what is still on the devices of them; process 0 decides."""
         names = tuple(name for name in ("lp", "s") if name in self.carry.block)
-        found = warmup_worth(self.target.space, self.rows_since(self.total // 3, names)) if self.num_rows else None
+        long = self.settings.num_warmup >= FEWEST_STEPS
+        found = warmup_worth(self.target.space, self.rows_since(self.total // 3, names)) if long else None
         if self.measured and not (found and self.measured <= found.steps < np.inf):
             found = Worth(self.measured, 1.0, "in the race")
         per_step = self.times.warmup / max(self.settings.num_warmup, 1)

@@ -67,15 +67,15 @@ def check_room(target: Target, settings: Settings, recording: Recording, store: 
         check_memory(Statistics(target.space, settings.statistics).bytes_needed(settings.num_chains), "These statistics")
 
 
+def check_apart(store: Path | None, folder: Path | None) -> None:
+    """RunError where the store would lie in the checkpoint."""
+    if store and folder and {store, *store.parents} & {folder}:
+        hint = "a store may lie beside a checkpoint"
+        raise RunError("`store` lies in `checkpoint`.", expected="two places", found=str(store), hint=hint)
+
+
 def check_places(plan: Plan, overwrite: bool) -> Any:
     """That everything can be written where it should, before anything is; the state to go on from, if this very run has one."""
-    if plan.checkpoint and plan.store and {plan.store, *plan.store.parents} & {plan.checkpoint.folder}:
-        raise RunError(
-            "`store` lies in `checkpoint`.",
-            expected="two places",
-            found=str(plan.store),
-            hint="a store may lie beside a checkpoint",
-        )
     if plan.checkpoint:
         plan.checkpoint.check_place()
         folder = plan.checkpoint.folder

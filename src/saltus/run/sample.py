@@ -13,7 +13,7 @@ from .carry_out import carry_out
 from .checkpoint import Checkpoint, check_fingerprint
 from .choice import choose, stored_choice
 from .loop import first_does
-from .plan import Plan, check_places, check_room
+from .plan import Plan, check_apart, check_places, check_room
 from .progress import make_progress
 from .recording import Recording
 from .settings import (
@@ -75,6 +75,7 @@ def sample(
     folder, store_path = read_path(checkpoint, "checkpoint"), read_path(store, "store")
     overwrite = read_flag(overwrite, "overwrite")
     check_observables(recording, target)
+    check_apart(store_path, folder)
     check_room(target, settings, recording, store_path)  # before a race, not after it
     if folder:
         Checkpoint(folder).check_place()

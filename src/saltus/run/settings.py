@@ -69,7 +69,7 @@ class Options:
 
     def after(self, seconds: float) -> Options:
         """With what is left of the time limit."""
-        return self if self.time_limit is None else replace(self, time_limit=max(self.time_limit - seconds, 1e-3), spent=seconds)
+        return self if self.time_limit is None else replace(self, time_limit=max(self.time_limit - seconds, 1e-9), spent=seconds)
 
 
 def read_settings(

@@ -21,8 +21,8 @@ from .settings import Settings
 ENOUGH, PLENTY = 400, 2000
 CAP_SECONDS, PLENTY_SECONDS = 60.0, 20.0
 _RESERVE = 1.25
-_FEWEST_STEPS, _FEWEST_OF_MANY = 50, 8  # of warm-up, to tell anything, with few chains and with many
-_MANY_CHAINS, _MOST_CHAINS = 4, 32
+FEWEST_STEPS, _FEWEST_ROWS = 50, 8  # of the warm-up, to tell anything; of it that are still at hand
+_MOST_CHAINS = 32
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Thinning:
 def warmup_worth(space: Space, block: dict[str, np.ndarray]) -> Worth | None:
     """What the last rows of the warm-up are worth; None where there are too few. block: (rows, chains, ...)."""
     lp = block["lp"][:, :_MOST_CHAINS]
-    if len(lp) < (_FEWEST_STEPS if lp.shape[1] < _MANY_CHAINS else _FEWEST_OF_MANY):
+    if len(lp) < _FEWEST_ROWS:
         return None
     if "s" not in block:
         found = worth({ENERGY: lp.T.astype(np.float64)})
@@ -52,7 +52,7 @@ def choose_thin(
     Where time decides, the largest power of two that fits is taken, so that the same call mostly makes the same choice.
     """
     if found is None:
-        return Thinning(1, "1: too little of the warm-up is at hand to tell how far apart draws should be")
+        return Thinning(1, f"1: to tell how far apart draws should be takes a warm-up of {FEWEST_STEPS} steps")
     if not math.isfinite(found.steps):
         return Thinning(1, f"1: nothing was seen to change ({found.worst})")
     total = settings.num_draws * settings.num_chains
