@@ -75,18 +75,20 @@ def test_tuned_radii():
     assert share_of_the_best(target, tuned, "radius") > 0.9
 
 
-# PAPER_NOTES 2.3, "Anchors": the candidate, its γ0, and R² where the notes give it.
+# PAPER_NOTES 2.3, "Anchors": the candidate, its γ0, and R² where the notes give it; with the regression's own AVG(1000) (2.2),
+# since γ0 there depends on how far AVG moves.
 @pytest.mark.parametrize(
     ("name", "candidate", "gamma", "within", "r_squared"),
     [
         pytest.param("poly2", "precision", -0.99, 0.03, (0.99, 1.0)),
         pytest.param("poly4", "precision", -1.49, 0.25, (0.85, 1.0), marks=pytest.mark.full),
-        pytest.param("regression", "covariance", 0.28, 0.15, (0.01, 0.08), marks=pytest.mark.full),
+        pytest.param("regression", "covariance", 0.28, 0.05, (0.02, 0.06), marks=pytest.mark.full),
     ],
 )
 def test_the_fits_of_the_notes(name, candidate, gamma, within, r_squared):
     target = TARGETS[name]()
-    _, _, fits, _ = tune_pavg(target, start_chains(target, 0))
+    known = saltus.AVG(1000.0) if name == "regression" else None
+    _, _, fits, _ = tune_pavg(target, start_chains(target, 0), averaging=known)
     best = fits[0]
     assert best.name == candidate
     assert abs(best.gamma - gamma) < within
