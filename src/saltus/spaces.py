@@ -203,6 +203,11 @@ class Space:
         with jax.ensure_compile_time_eval():
             return max(int(np.max(self.hops(a, codes))) for a in codes)
 
+    @property
+    def numeric(self) -> bool:
+        """Whether values are numbers: distances between them mean something. Else categories or directions."""
+        return self.values.ndim == 1
+
     def hop_table(self) -> np.ndarray:
         """(k, k) hops between every two values."""
         codes = np.arange(self.num_values, dtype=np.int32)

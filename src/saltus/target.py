@@ -123,6 +123,10 @@ class Target:
         declared = self.structure_of(self.params) if self.structure_of else self.declared
         return changed(self, structure=bind_structure(declared, self.space))
 
+    def through(self, differences: str) -> Target:
+        """This target seen through another local model; nothing is verified again, so it may be called within jit."""
+        return changed(self, differences=local_model(differences, self.space))
+
     def log_prob_of(self, s: jax.Array) -> jax.Array:
         """f(s) for one real state."""
         f = self.log_prob(s) if self.params is None else self.log_prob(self.params, s)
@@ -181,7 +185,7 @@ def local_model(given: Any, space: Space) -> LocalModel:
     if given not in LOCAL_MODELS:
         expected = ", ".join(map(repr, LOCAL_MODELS)) + " or saltus.Differences(fn)"
         raise TargetError("`differences` is not known.", expected=expected, found=repr(given))
-    if given == "hessian_diag" and space.values.ndim > 1:
+    if given == "hessian_diag" and not space.numeric:
         raise TargetError(
             "hessian_diag needs values that are numbers.",
             expected="Binary, Spin or Ordinal",

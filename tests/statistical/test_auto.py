@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import saltus
+from saltus.adaptation.contest import Contest, Entry
 from saltus.adaptation.entrants import Entrant, find_entrants
-from saltus.diagnostics.worth import series, worth
+from saltus.adaptation.lap import Lap
+from saltus.diagnostics.worth import Worth, series, worth
 
 W = jnp.asarray(np.random.default_rng(0).normal(size=20))
 
@@ -202,6 +204,31 @@ def test_who_enters():
     assert [e.kind for e in order] == [saltus.Gibbs, saltus.PAVG, saltus.NCG]
 
 
+def contest(*laps):
+    """A race in which (class, effective draws a second, R-hat, jump) were measured."""
+    entries = []
+    for kind, rate, rhat, jump in laps:
+        lap = Lap(Worth(4 / rate if rate else np.inf, rhat, "energy"), 100, 1.0, 0.5, jump, 4, np.zeros((4, 1)))
+        entries.append(Entry(Entrant(kind), kind, lap, 0, 0.0, 0.0))
+    return Contest(None, None, None, np.inf, None, entered=entries)
+
+
+@pytest.mark.parametrize(
+    ("laps", "winner"),
+    [
+        ([(saltus.NCG, 100, 1.0, 1), (saltus.PAVG, 300, 1.0, 1)], saltus.PAVG),
+        ([(saltus.NCG, 100, 1.0, 1), (saltus.PAVG, 300, 1.2, 1)], saltus.NCG),  # chains that disagree cannot win
+        ([(saltus.PAVG, 105, 1.0, 1), (saltus.NCG, 100, 1.0, 1)], saltus.NCG),  # a tie goes to the simpler
+        ([(saltus.NCG, 10, 1.4, 1), (saltus.PAVG, 30, 1.2, 1)], saltus.PAVG),  # nobody agrees: the best of those that nearly do
+        ([(saltus.NCG, 90, 9.0, 1), (saltus.PAVG, 30, 3.0, 1)], saltus.PAVG),  # nobody nearly does: the nearest
+        ([(saltus.NCG, 0, np.inf, 0), (saltus.UniformMH, 1, 1.3, 1)], saltus.UniformMH),  # whoever moves
+        ([(saltus.NCG, 0, np.inf, 0), (saltus.Gibbs, 0, np.inf, 0)], saltus.Gibbs),  # nobody moves: the simplest
+    ],
+)
+def test_who_wins(laps, winner):
+    assert contest(*laps).winner().entrant.kind is winner
+
+
 def test_a_time_limit_holds_for_the_race_too():
     target, began = saltus.targets.polynomial_mixture(4, 20), time.monotonic()
     run = saltus.sample(target, seed=0, time_limit=45, progress=False)  # without a limit it takes a minute and more
@@ -225,6 +252,15 @@ def test_a_gradient_that_is_nan_is_told_and_left_for_last():
     run = saltus.sample(target, num_draws=100, num_warmup=200, progress=False)
     assert "NaN or infinite" in run.attrs["tuning"]
     assert saltus.race_of(run).rows[0].sampler == "NCG by exact differences"
+
+
+def test_other_words_are_refused_before_anything_is_tuned(tmp_path):
+    target = saltus.Target(lambda s: jnp.sum(W[:4] * s), saltus.Binary(4))
+    settings = dict(num_draws=5, num_warmup=120, checkpoint=tmp_path / "c", progress=False)
+    saltus.sample(target, saltus.Gibbs(), **settings)
+    for sampler in ("auto", "ncg"):
+        with pytest.raises(saltus.StorageError, match=r"another `sampler`(?s:.*)Gibbs"):
+            saltus.sample(target, sampler, **settings)
 
 
 def test_what_was_given_must_be_given_again(tmp_path):

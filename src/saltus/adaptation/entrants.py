@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._record import changed
 from ..kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Informed, Kernel, UniformMH
 from ..local import ExactDifferences
 from ..structure import Graph, SiteQuadratic
-from ..target import Target, local_model
+from ..target import Target
 
 _MOST_DIFFERENCES = 1000  # evaluations of f a step: beyond, exact differences are not affordable
 _LONGEST_SWEEP = 5000  # evaluations of f: beyond, Gibbs updates one site a step
@@ -35,7 +34,7 @@ class Entrant:
 
     def seen(self, target: Target) -> Target:
         """The target through this entrant's local model."""
-        return target if self.differences is None else changed(target, differences=local_model(self.differences, target.space))
+        return target if self.differences is None else target.through(self.differences)
 
     @property
     def simplicity(self) -> tuple[bool, int]:
@@ -61,16 +60,14 @@ class Field:
     doubt: str = ""
 
 
-def find_entrants(target: Target, doubt: str) -> Field:
-    """doubt: why the local model cannot be trusted; nothing where it can."""
+def find_entrants(target: Target, doubt: str, usable: bool = True) -> Field:
+    """doubt: why the target's own local model cannot be trusted, nothing where it can; usable: whether there is one at all."""
     space, out, exact = target.space, {}, _exact(target)
     if exact is None and not target.differences.exact:
         evaluations = ExactDifferences().evaluations(space)
         out["exact differences"] = f"{evaluations} evaluations a step are more than {_MOST_DIFFERENCES}"
-    models: list[str | None] = [None, exact] if exact else [None]
-    if "cannot be differentiated" in doubt:
-        models = [exact] if exact else []
-    elif doubt:
+    models: list[str | None] = ([None] if usable else []) + ([exact] if exact else [])
+    if doubt:
         models.reverse()  # samplers with a bad guide are slow, not wrong: they enter last
     informed = [[Entrant(kind, model) for kind in (NCG, GWG, AVG, PAVG)] for model in models]
     gibbs, structured = [gibbs_entrant(target)], [Entrant(BlockGibbs)] if target.find(SiteQuadratic) is not None else []

@@ -12,6 +12,7 @@ from typing import Any
 
 import saltus
 
+from ..diagnostics.doubts import ESS, RHAT
 from ..diagnostics.page import WIDTH, aligned, show_rhat, significant
 from ..diagnostics.summary import Summary
 from ..errors import StorageError
@@ -20,7 +21,6 @@ from ..run.settings import read_seed
 from ..target import Target
 from .comparison import Comparison, compare
 
-_AGREE, _ENOUGH = 1.01, 400  # R-hat and effective draws beyond which `saltus.summary` has no doubts
 _NEEDS = {"run.nc": ("io", ("h5netcdf", "h5py")), "marginals.png": ("plots", ("matplotlib",))}
 _SVG = "marginals.svg"
 MODEL = """\
@@ -84,10 +84,10 @@ def _agreement(found: Comparison) -> list[str]:
 
 def _convergence(told: Summary) -> list[str]:
     rhat, ess = told.rhat["lp"], told.ess["lp"]
-    done = max(told.rhat.values()) <= _AGREE and min(told.ess.values()) >= _ENOUGH
+    done = max(told.rhat.values()) <= RHAT and min(told.ess.values()) >= ESS
     verdict = "Yes, as far as draws can tell" if done else "Not yet: a larger num_draws would help"
-    text = f"""{verdict}. The {told.num_chains} chains have an R-hat of {show_rhat(rhat)} for the energy ({_AGREE} or less says that
-        they agree), and {told.num_chains * told.num_draws} draws are worth {significant(ess)} independent ones ({_ENOUGH} do for
+    text = f"""{verdict}. The {told.num_chains} chains have an R-hat of {show_rhat(rhat)} for the energy ({RHAT} or less says that
+        they agree), and {told.num_chains * told.num_draws} draws are worth {significant(ess)} independent ones ({ESS} do for
         most purposes)."""
     return ["", "Has it converged?", *_wrapped(text)]
 

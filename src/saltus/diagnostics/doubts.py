@@ -12,8 +12,8 @@ from .rows import Row
 if TYPE_CHECKING:
     from .summary import Summary
 
-_RHAT, _RHAT_FAR = 1.01, 1.1
-_ESS, _ESS_FAR = 400, 100
+RHAT, _RHAT_FAR = 1.01, 1.1
+ESS, _ESS_FAR = 400, 100
 _RARELY, _ALWAYS = 0.01, 0.999
 _WORDS = {"lp": "energy", "distance": "distance"}
 
@@ -79,29 +79,29 @@ def _apart(s: Summary) -> str:
 
 
 def _rhat(s: Summary) -> str:
-    high = sorted((row for row in _judged(s) if row.rhat > _RHAT), key=lambda row: -row.rhat)
+    high = sorted((row for row in _judged(s) if row.rhat > RHAT), key=lambda row: -row.rhat)
     if not high:
         return ""
     found = _named(s, high, [show_rhat(row.rhat) for row in high])
     if high[0].rhat <= _RHAT_FAR:
-        return f"R-hat is above {_RHAT}: {found}. The chains do not quite agree yet; draw more."
+        return f"R-hat is above {RHAT}: {found}. The chains do not quite agree yet; draw more."
     return (
-        f"R-hat is far above {_RHAT}: {found}. The chains, or their halves, are in different places: do not use these means yet. "
+        f"R-hat is far above {RHAT}: {found}. The chains, or their halves, are in different places: do not use these means yet. "
         "Longer warm-up, more draws, or another sampler."
     )
 
 
 def _ess(s: Summary) -> str:
-    low = sorted((row for row in _judged(s) if row.ess < _ESS), key=lambda row: row.ess)
+    low = sorted((row for row in _judged(s) if row.ess < ESS), key=lambda row: row.ess)
     if not low:
         return ""
     found, worst = _named(s, low, [significant(row.ess) for row in low]), low[0].ess
     more = "A sampler that mixes faster, rather than more draws"
     if worst > 10:
-        more = f"About {math.ceil(_ESS / worst)} times as many draws would do"
+        more = f"About {math.ceil(ESS / worst)} times as many draws would do"
     if worst < _ESS_FAR:
         return f"ESS is below {_ESS_FAR}: {found}. Means are rough, and ESS and R-hat themselves unsure. {more}."
-    return f"ESS is below {_ESS}: {found}. Enough for a rough mean, not for its error. {more}."
+    return f"ESS is below {ESS}: {found}. Enough for a rough mean, not for its error. {more}."
 
 
 def _judged(s: Summary) -> list[Row]:

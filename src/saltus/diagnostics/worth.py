@@ -23,7 +23,6 @@ from .rows import travelled
 ENERGY = "energy"
 _REFERENCES = 4
 _CONFIDENCE = 0.999
-_NUMERIC_DIMS = 1  # values that are numbers; else categories or directions, told apart only
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,11 @@ def series(space: Space, codes: np.ndarray, lp: np.ndarray, references: np.ndarr
     References are states of `reference_chains`, in that order. A chain's distance from its own state grows from 0 at first, a
     trend that says nothing: only the others' distances count.
     """
-    labels, numeric = space.labels, space.values.ndim == _NUMERIC_DIMS
+    labels = space.labels
     found, chains = {ENERGY: np.asarray(lp, np.float64).T}, np.arange(codes.shape[1])
     for owner, reference in zip(reference_chains(len(chains)), references, strict=True):
         others = codes[:, chains != owner]
-        apart = travelled(labels[others], labels[reference], numeric)
+        apart = travelled(labels[others], labels[reference], space.numeric)
         found[f"distance from a state of chain {owner}"] = np.asarray(apart, np.float64).T
     return found
 

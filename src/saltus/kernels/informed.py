@@ -6,11 +6,11 @@ from typing import Any
 
 import jax
 
-from .._record import changed, record, static
+from .._record import record, static
 from ..errors import KernelError
 from ..local import LOCAL_MODELS
 from ..spaces import Space
-from ..target import Point, Target, local_model
+from ..target import Point, Target
 from .base import Kernel
 from .metropolis import Info
 
@@ -41,7 +41,7 @@ class Informed(Kernel):
 
     def seen(self, target: Target) -> Target:
         """The target as this kernel sees it."""
-        return changed(target, differences=local_model(self.differences, target.space))
+        return target.through(self.differences)
 
     def init(self, target: Target, codes: jax.Array) -> Point:
         return self.kernel.init(self.seen(target), self.check(target, codes))

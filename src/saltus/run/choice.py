@@ -31,7 +31,7 @@ class Choice:
     race: str = ""  # the table of the race, as JSON
     steps_per_effective: float = 0.0  # as the race measured it
     evaluations: int = 0  # of log_prob, that the race made
-    given: str = ""  # adaptation and a fingerprint of `initial`: a repeated call must give the same
+    given: Any = None  # [adaptation, a checksum of `initial`]: a repeated call must give the same
 
     def words(self) -> dict[str, Any]:
         """All but kernel and codes, which are arrays."""
@@ -61,11 +61,9 @@ def choose(
         check_kernel_fits(sampler, target)
         return _doubted(Choice(sampler, codes), target, settings, initial)
     asked = AUTO if _is_auto(sampler) else find_sampler(sampler).__name__
-    given = f"adaptation={adaptation!r}, initial #{0 if codes is None else zlib.crc32(codes.tobytes()):08x}"
+    given = [adaptation, 0 if codes is None else zlib.crc32(codes.tobytes())]
     if folder and (folder / "run.npz").exists():
-        before = stored_choice(*Checkpoint(folder).read_run())
-        if before.asked == asked:
-            return _same_given(before, given, folder)
+        return _same_again(stored_choice(*Checkpoint(folder).read_run()), asked, given, folder)
     if asked == AUTO:
         from ..adaptation.race import race
 
@@ -82,10 +80,14 @@ def choose(
     return _doubted(Choice(tuned.kernel, codes, asked, str(tuned.report), given=given), target, settings, initial)
 
 
-def _same_given(before: Choice, given: str, folder: Path) -> Choice:
-    if before.given != given:
-        name = "adaptation" if before.given.partition(",")[0] != given.partition(",")[0] else "initial"
-        raise other_settings(folder, name, before.given, given)
+def _same_again(before: Choice, asked: str, given: list[Any], folder: Path) -> Choice:
+    """The choice of the checkpoint; StorageError, before anything is tuned, where it was begun by other words."""
+    if before.asked != asked:
+        raise other_settings(folder, "sampler", before.asked or repr(before.kernel), asked)
+    if before.given[0] != given[0]:
+        raise other_settings(folder, "adaptation", before.given[0], given[0])
+    if before.given[1] != given[1]:
+        raise other_settings(folder, "initial", "the states it was started from", "others")
     return before
 
 

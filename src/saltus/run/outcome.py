@@ -83,7 +83,7 @@ def _static_attributes(plan: Plan) -> dict[str, Any]:
         "seed": str(settings.seed),
         "keep": list(settings.keep),
         "evaluations_per_step": plan.choice.kernel.evaluations(plan.target),
-        "numeric": int(space.values.ndim == 1),
+        "numeric": int(space.numeric),
         "num_values": space.num_values,
         "thin": settings.thin if isinstance(settings.thin, int) else 0,  # 0: not chosen yet
         "tuning": plan.choice.tuning,

@@ -68,7 +68,8 @@ def choose_thin(
     plenty = max(steps_for(PLENTY), min(math.ceil(least_steps / total), steps_for(total)))
     thin = max(within(plenty, PLENTY_SECONDS), within(enough, CAP_SECONDS), 1)
     thin += parity and thin % 2 == 0
-    return Thinning(thin, f"{thin}: {_because(found, thin * total / found.steps, thin < enough, min(CAP_SECONDS, seconds_left))}")
+    cap = max(min(CAP_SECONDS, seconds_left), 0)
+    return Thinning(thin, f"{thin}: {_because(found, thin * total / found.steps, thin < enough, cap)}")
 
 
 def _because(found: Worth, expected: float, short: bool, cap: float) -> str:
