@@ -4,6 +4,7 @@
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
 #   make test-full                  the slow proofs, file by file; outputs are kept in tests/full_output (delete one to repeat it)
+#   make bench                      the speed table, goal by goal; results are kept in benchmarks/results/speed (delete one to repeat it)
 #   make bench-first                a first sample of four targets: seconds, agreement, what the race cost
 #   make bench-race                 does sampler="auto" pick well? on ten targets, results in benchmarks/results
 PYTHON ?= python3
@@ -13,7 +14,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo test test-full bench-memory bench-first bench-race lint clean
+.PHONY: demo test test-full bench bench-memory bench-first bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -47,6 +48,15 @@ test-full: lint
 			> $(VENV)/full.txt 2>&1 || { tail -n 40 $(VENV)/full.txt; exit 1; }; \
 		sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > $$kept; tail -n 1 $$kept; \
 	done
+
+# In a venv of its own, with the packages it compares with.
+.venv-bench/.ready: pyproject.toml
+	"$(FOUND)" -m venv --clear .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@
+
+bench: .venv-bench/.ready
+	@.venv-bench/bin/saltus bench -o benchmarks/results/speed
 
 bench-first: $(READY)
 	@$(BIN)/python benchmarks/first_sample.py

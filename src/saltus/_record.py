@@ -12,6 +12,7 @@ import numpy as np
 from .errors import KernelError, SaltusError
 
 T = TypeVar("T")
+Number = Any  # of a kernel: given as a number or an array, kept as a jax.Array
 
 
 def static(**options: Any) -> Any:

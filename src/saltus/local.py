@@ -91,10 +91,11 @@ class ExactDifferences(LocalModel):
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
         f = target.value(codes)
-        return f, brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32))[0] - f
+        table = brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32))[0] - f
+        return f, target.space.packed(table)
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
-        return target.space.moves(codes, local)
+        return target.space.unpacked(codes, local)
 
     def evaluations(self, space: Space) -> int:
         return 1 + space.num_sites * (space.num_values - 1)
@@ -104,7 +105,8 @@ class ExactDifferences(LocalModel):
 class Differences(LocalModel):
     """A closed form: `fn(params, s, codes)` returns the (d, k) table of changes of f, up to a constant per site.
 
-    saltus subtracts the current column. `exact=True` says that the table is exact, so that Gibbs may use it.
+    saltus subtracts the current column. Where there are two values, (d,) will do: f at code 1 less f at code 0.
+    `exact=True` says that the table is exact, so that Gibbs may use it.
     """
 
     fn: Callable = static()
@@ -115,22 +117,27 @@ class Differences(LocalModel):
         return self.exact
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
-        return target.value(codes), self._table(target, codes)
+        return target.value(codes), self.packed(target, codes)
 
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         if not self.exact:
             return brute_force(target, codes, f, sites)
-        return jnp.take(self._table(target, codes), sites, axis=0, mode="clip"), jnp.zeros((), jnp.int32)
+        packed = jnp.take(self.packed(target, codes), sites, axis=-1, mode="clip")
+        return (packed.T if packed.ndim == 2 else jnp.stack([jnp.zeros_like(packed), packed], axis=1)), jnp.zeros((), jnp.int32)
 
-    def _table(self, target: Target, codes: jax.Array) -> jax.Array:
+    def packed(self, target: Target, codes: jax.Array) -> jax.Array:
+        """The table of all sites at once, as `Space.packed` has it."""
+        d, k = target.space.num_sites, target.space.num_values
         table = self.fn(target.params, target.space.embed(codes), codes)
-        expected = (target.space.num_sites, target.space.num_values)
-        if jnp.shape(table) != expected:
-            raise TargetError("`differences` returned another shape.", expected=f"(d, k) = {expected}", found=str(jnp.shape(table)))
-        return table
+        if k == 2 and jnp.shape(table) == (d,):
+            return table
+        if jnp.shape(table) != (d, k):
+            expected = f"(d, k) = {(d, k)}" + (f" or ({d},)" if k == 2 else "")
+            raise TargetError("`differences` returned another shape.", expected=expected, found=str(jnp.shape(table)))
+        return target.space.packed(table)
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
-        return target.space.moves(codes, local)
+        return target.space.unpacked(codes, local)
 
 
 LOCAL_MODELS = {"gradient": Gradient, "exact": ExactDifferences, "hessian_diag": HessianDiag}

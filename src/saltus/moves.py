@@ -70,6 +70,10 @@ class Moves:
 
     def sample(self, key: jax.Array) -> jax.Array:
         """Codes drawn from prod_i softmax_v(score_i), one uniform per site."""
+        return self.choose(random.unit(key, (random.num_units(self.num_values), *self.codes.shape), self.scores.dtype))
+
+    def choose(self, u: jax.Array) -> jax.Array:
+        """The same, given the uniforms (`num_units`, d)."""
         raise NotImplementedError
 
     def departures(self) -> jax.Array:
@@ -101,10 +105,10 @@ class Flips(Moves):
     def normaliser(self) -> tuple[jax.Array, jax.Array]:
         return jnp.maximum(self.scores, 0), 1 + jnp.exp(-jnp.abs(self.scores))
 
-    def sample(self, key: jax.Array) -> jax.Array:
+    def choose(self, u: jax.Array) -> jax.Array:
         # The rarer outcome happens when u < e / (1 + e), e = exp(-|score|): no division, and u is finest near zero.
         e = jnp.exp(-jnp.abs(self.scores))
-        rarer = random.unit(key, self.scores.shape, self.scores.dtype) * (1 + e) < e
+        rarer = u[0] * (1 + e) < e
         return jnp.where(rarer ^ (self.scores > 0), 1 - self.codes, self.codes)
 
     def departures(self) -> jax.Array:
@@ -116,43 +120,43 @@ class Flips(Moves):
 
 @record
 class Tables(Moves):
-    """Any number of values: scores (d, k)."""
+    """Any number of values: scores (k, d). Sites come last, since processors make many short sums at once, not one."""
 
     @property
     def num_values(self) -> int:
-        return self.scores.shape[-1]
+        return self.scores.shape[0]
 
     def _is(self, codes: jax.Array) -> jax.Array:
-        return codes[:, None] == jnp.arange(self.num_values, dtype=codes.dtype)
+        return codes == jnp.arange(self.num_values, dtype=codes.dtype)[:, None]
 
     def each(self, codes: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(self._is(codes), self.scores, 0), axis=-1)
+        return jnp.sum(jnp.where(self._is(codes), self.scores, 0), axis=0)
 
     def recentre(self, codes: jax.Array) -> Tables:
         # Impossible values stay impossible and the centre is exactly 0, whatever the score at the centre was.
-        centred = jnp.where(self.scores == -jnp.inf, -jnp.inf, self.scores - self.each(codes)[:, None])
+        centred = jnp.where(self.scores == -jnp.inf, -jnp.inf, self.scores - self.each(codes))
         return Tables(codes, jnp.where(self._is(codes), 0, centred))
 
     def only(self, sites: jax.Array) -> Tables:
-        return changed(self, scores=jnp.where(sites[:, None] | self._is(self.codes), self.scores, -jnp.inf))
+        return changed(self, scores=jnp.where(sites | self._is(self.codes), self.scores, -jnp.inf))
 
     def _weights(self) -> tuple[jax.Array, jax.Array]:
-        top = jnp.max(self.scores, axis=-1)
+        top = jnp.max(self.scores, axis=0)
         # A score of +inf owns its site; without this exp(inf - inf) would be NaN.
-        return top, jnp.where(self.scores == top[:, None], 1, jnp.exp(self.scores - top[:, None]))
+        return top, jnp.where(self.scores == top, 1, jnp.exp(self.scores - top))
 
     def normaliser(self) -> tuple[jax.Array, jax.Array]:
         top, weights = self._weights()
-        return top, jnp.sum(weights, axis=-1)
+        return top, jnp.sum(weights, axis=0)
 
-    def sample(self, key: jax.Array) -> jax.Array:
-        return random.categorical(key, self._weights()[1]).astype(self.codes.dtype)
+    def choose(self, u: jax.Array) -> jax.Array:
+        return random.inverse_cdf(u, self._weights()[1]).astype(self.codes.dtype)
 
     def departures(self) -> jax.Array:
         return jnp.where(self._is(self.codes), -jnp.inf, self.scores).ravel()
 
     def depart(self, index: jax.Array) -> jax.Array:
-        site, value = index // self.num_values, index % self.num_values
+        value, site = index // self.codes.shape[0], index % self.codes.shape[0]
         return self.codes.at[site].set(value.astype(self.codes.dtype))
 
 

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._fusion import stored
+
 _config: Any = jax.config  # mypy does not know its flags
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
@@ -82,6 +84,13 @@ def _bits(shape, dtype, words):
     return (x0.astype(dtype) << 32) | x1.astype(dtype)
 
 
+def _both(num, words):
+    """Both words of each of `num` counters, as one complex number: two arrays would be computed in two loops, each with all
+    20 rounds."""
+    real, imaginary = (lax.bitcast_convert_type(x, jnp.float32) for x in _threefry(words, _counter((num,))))
+    return lax.complex(real, imaginary)
+
+
 def _uniform(shape, dtype, words, minval, maxval):
     """A random mantissa gives x in [1, 2); then the operations of `jax.random` in its order, to round alike."""
     one, mantissa = np.ones((), dtype), np.finfo(dtype).nmant
@@ -109,17 +118,9 @@ def _fold_in(words, data):
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _once(draw, static, *arrays):
-    """Computes `draw(*static, *arrays)` and stores it.
-
-    Left to itself, XLA:CPU fuses the 20 rounds into every place that uses the numbers and computes them as often: with
-    three such places, slower than `jax.random`. It drops `optimization_barrier` before it fuses, but fuses nothing into
-    or out of a branch, and drops the barrier too late to see which branch is taken.
-    """
-    compute = partial(draw, *static)
-    if jax.default_backend() != "cpu":
-        return compute(*arrays)
-    # zeros_like(compute(...)) is plain zeros, of the type that shard_map expects of both branches
-    return lax.cond(lax.optimization_barrier(True), compute, lambda *a: jnp.zeros_like(compute(*a)), *arrays)
+    """Computes `draw(*static, *arrays)` and stores it: fused into every place that uses the numbers, as XLA would have it,
+    the 20 rounds would be computed as often, and be slower than `jax.random`."""
+    return stored(partial(draw, *static), *arrays)
 
 
 def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype=jnp.uint32) -> jax.Array:
@@ -169,46 +170,61 @@ def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Ar
     as it would with `uniform(...) < p` (`uniform` is 0 with probability 2^-23), nor never, as it would with the same
     steps shifted off zero. Here P(u < p) is within 2^-(m+1) of p for small p.
     """
-    dtype = np.dtype(jnp.result_type(dtype))
+    shape, dtype = _shape(shape), np.dtype(jnp.result_type(dtype))
     if dtype not in _UINT:
         raise TypeError(f"`unit` draws float32 or float64, not {dtype}.")
     m = 8 * dtype.itemsize - 1
     # signed: XLA converts int32 to float32 in one instruction, and uint32 not
-    n = (bits(key, shape, _UINT[dtype]) >> 1).astype(f"int{m + 1}").astype(dtype)
+    n = (_raw(key, shape, _UINT[dtype]) >> 1).astype(f"int{m + 1}").astype(dtype)
     return jnp.minimum((n + 0.5) * 2.0**-m, np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
 
 
-def categorical(key: jax.Array, weights: jax.Array) -> jax.Array:
-    """An index along the last axis of the non-negative floats `weights`, with probability proportional to them; int32.
+def _raw(key: jax.Array, shape: tuple, word: np.dtype) -> jax.Array:
+    """Uniform bits; 32 of them from either word of a counter, so that half as many counters do."""
+    num = math.prod(shape)
+    if word != _WORD or not _unrolls(key, shape):
+        return bits(key, shape, word)
+    pairs = _once(_both, (-(-num // 2),), _words(key))
+    halves = [lax.bitcast_convert_type(x, jnp.uint32) for x in (lax.real(pairs), lax.imag(pairs))]
+    return jnp.concatenate(halves)[:num].reshape(shape)
 
-    Up to 64 entries: inverse CDF with one `unit` per row, so that a rare entry is not drawn whenever a uniform is 0.
-    More: a block of at most 64 entries by the blocks' sums (recursively), then an entry inside it with a fresh `unit`.
-    This costs O(k), and the 2^-24 steps of a float near 1 never have to serve more than 64 entries: for 10^6 equal weights
-    they would be 16 or 17 for each. An entry of weight zero is never returned if its row has a positive one.
-    """
+
+def categorical(key: jax.Array, weights: jax.Array) -> jax.Array:
+    """An index along the first axis of the non-negative floats `weights`, with probability proportional to them; int32."""
     weights = jnp.asarray(weights)
-    k = weights.shape[-1]
+    return inverse_cdf(unit(key, (num_units(weights.shape[0]), *weights.shape[1:]), weights.dtype), weights)
+
+
+def num_units(k: int) -> int:
+    """How many uniforms `inverse_cdf` wants for k entries."""
+    return 1 if k <= _LEAF else 1 + num_units(-(-k // _LEAF))
+
+
+def inverse_cdf(u: jax.Array, weights: jax.Array) -> jax.Array:
+    """The entry along the first axis at which uniforms u (`num_units`, ...) fall, as numbers from `unit` do; int32.
+
+    Up to 64 entries: the first whose cumulative weight exceeds u times the sum. More: a block of at most 64 entries by the
+    blocks' sums (recursively), then an entry inside it with another u. This costs O(k), and the 2^-24 steps of a float near
+    1 never have to serve more than 64 entries: for 10^6 equal weights they would be 16 or 17 for each. An entry of weight
+    zero is never returned if there is a positive one.
+    """
+    k, rest = weights.shape[0], weights.shape[1:]
     if k <= _LEAF:
-        return _inverse_cdf(unit(key, weights.shape[:-1], weights.dtype), weights)
-    key_block, key_entry = split(key)
+        return _first_beyond(u[0], weights)
     num_blocks = -(-k // _LEAF)
     size = -(-k // num_blocks)
-    padding = [(0, 0)] * (weights.ndim - 1) + [(0, num_blocks * size - k)]
-    blocks = jnp.pad(weights, padding).reshape(*weights.shape[:-1], num_blocks, size)
-    block = categorical(key_block, blocks.sum(-1))
-    inside = jnp.take_along_axis(blocks, block[..., None, None], axis=-2)[..., 0, :]
-    return block * size + categorical(key_entry, inside)
+    padding = [(0, num_blocks * size - k), *[(0, 0)] * len(rest)]
+    blocks = jnp.pad(weights, padding).reshape(num_blocks, size, *rest)
+    block = inverse_cdf(u[1:], blocks.sum(1))
+    inside = jnp.take_along_axis(blocks, block[None, None], axis=0)[0]
+    return block * size + _first_beyond(u[0], inside)
 
 
-def _inverse_cdf(u: jax.Array, weights: jax.Array) -> jax.Array:
-    """The first positive entry whose cumulative weight exceeds u * total; if rounding leaves none, the last positive.
-
-    Counting the cumulative weights up to u * total would do if all columns of a matmul were summed in one order. They
-    need not be, and the cumulative weight could then rise by a rounding error at an entry of weight zero.
-    """
-    k = weights.shape[-1]
-    cumulative = jnp.matmul(weights, jnp.triu(jnp.ones((k, k), weights.dtype)), precision=lax.Precision.HIGHEST)
-    entry, last = jnp.arange(k, dtype=jnp.int32), 2 * k - 1
-    preference = jnp.where(cumulative > u[..., None] * cumulative[..., -1:], entry, last - entry)
-    best = jnp.where(weights > 0, preference, last).min(-1)
-    return jnp.minimum(best, last - best)
+def _first_beyond(u: jax.Array, weights: jax.Array) -> jax.Array:
+    """Weights are added up one by one, so that the cumulative weight never rises at an entry of weight zero; and u times
+    the sum is below the sum in floating point too, since u is below 1."""
+    cumulative = [weights[0]]
+    for v in range(1, weights.shape[0]):
+        cumulative.append(cumulative[-1] + weights[v])
+    threshold = u * cumulative[-1]
+    return sum(((c <= threshold).astype(jnp.int32) for c in cumulative[:-1]), jnp.zeros(threshold.shape, jnp.int32))

@@ -228,10 +228,10 @@ class Space:
         return jnp.asarray((self.values[-1] - self.values[0]) / (self.num_values - 1), dtype)
 
     def _offsets(self, codes: jax.Array, dtype: Any) -> jax.Array:
-        """(d, k) v - s_i for numbers: exactly 0 at the current value and antisymmetric, whatever the grid's offset."""
+        """(k, d) v - s_i for numbers: exactly 0 at the current value and antisymmetric, whatever the grid's offset."""
         if self._evenly:
-            return self._spacing(dtype) * (jnp.arange(self.num_values, dtype=codes.dtype) - codes[:, None]).astype(dtype)
-        return self._table(dtype) - self.embed(codes)[:, None].astype(dtype)
+            return self._spacing(dtype) * (jnp.arange(self.num_values, dtype=codes.dtype)[:, None] - codes).astype(dtype)
+        return self._table(dtype)[:, None] - self.embed(codes).astype(dtype)
 
     def _table(self, dtype: Any) -> jax.Array:
         return jnp.asarray(self.values, dtype)
@@ -249,8 +249,8 @@ class Space:
             slope = _over_vector(h * self._step(h.dtype), self.values.ndim)
             return Flips(codes, jnp.where(codes == 0, slope, -slope))
         if self.values.ndim == 1:
-            return Tables(codes, h[:, None] * self._offsets(codes, h.dtype))
-        scores = h if self._one_hot else jnp.matmul(h, self._table(h.dtype).T, precision="highest")
+            return Tables(codes, h * self._offsets(codes, h.dtype))
+        scores = h.T if self._one_hot else jnp.matmul(self._table(h.dtype), h.T, precision="highest")
         return Tables(codes, scores).recentre(codes)
 
     def quadratic(self, codes: jax.Array, c: jax.Array) -> Moves:
@@ -259,30 +259,43 @@ class Space:
         if self.num_values == 2:
             return Flips(codes, _over_vector(c * self._step(c.dtype) ** 2, self.values.ndim))
         if self.values.ndim == 1:
-            return Tables(codes, c[:, None] * self._offsets(codes, c.dtype) ** 2)
+            return Tables(codes, c * self._offsets(codes, c.dtype) ** 2)
+        if self._one_hot:  # two entries of s change, by one each
+            stays = codes == jnp.arange(self.num_values, dtype=codes.dtype)[:, None]
+            return Tables(codes, jnp.where(stays, 0, c.T + Tables(codes, c.T).each(codes)))
         s, v = self.embed(codes), self._table(c.dtype)
-        cross = jnp.matmul(c, (v**2).T, precision="highest") - 2 * jnp.matmul(c * s, v.T, precision="highest")
+        cross = jnp.matmul(v**2, c.T, precision="highest") - 2 * jnp.matmul(v, (c * s).T, precision="highest")
         return Tables(codes, cross).recentre(codes)
+
+    def packed(self, table: jax.Array) -> jax.Array:
+        """A (d, k) table over values as Points keep it: (d,) how much more code 1 has than code 0, or (k, d)."""
+        return table[:, 1] - table[:, 0] if self.num_values == 2 else table.T
+
+    def unpacked(self, codes: jax.Array, packed: jax.Array) -> Moves:
+        """Scores from a packed table; what it has at the current value is subtracted."""
+        if self.num_values == 2:
+            return Flips(codes, jnp.where(codes == 0, packed, -packed))
+        return Tables(codes, packed).recentre(codes)
 
     def moves(self, codes: jax.Array, table: jax.Array) -> Moves:
         """Scores from a (d, k) table over values; the current column is subtracted."""
-        if self.num_values == 2:
-            change = table[:, 1] - table[:, 0]
-            return Flips(codes, jnp.where(codes == 0, change, -change))
-        return Tables(codes, table).recentre(codes)
+        return self.unpacked(codes, self.packed(table))
 
-    def conditionals(self, codes: jax.Array, table: jax.Array) -> Moves:
-        """Moves whose softmax is that of each row of a (d, k) table; unlike `moves`, fine where the current value has -inf."""
+    def conditionals(self, codes: jax.Array, packed: jax.Array) -> Moves:
+        """Moves whose softmax is that of each site of a packed table; unlike `unpacked`, fine where the current value has -inf."""
         if self.num_values > 2:
-            return Tables(codes, table)
-        flips = self.moves(codes, table)
-        nowhere = jnp.all(table == -jnp.inf, axis=1)  # both values impossible: either is as good
-        return Flips(codes, jnp.where(nowhere, 0, flips.scores))
+            return Tables(codes, packed)
+        return self.unpacked(codes, jnp.where(jnp.isnan(packed), 0, packed))  # both values impossible: either is as good
+
+    def choose(self, packed: jax.Array, u: jax.Array) -> jax.Array:
+        """Codes of all sites from the conditionals of a packed table, given uniforms as for `Moves.choose`."""
+        codes = jnp.zeros(self.num_sites, jnp.int32)  # seen from code 0; where both values are impossible, it stays
+        return self.unpacked(codes, packed).choose(u) if self.num_values == 2 else Tables(codes, packed).choose(u)
 
     def within(self, codes: jax.Array, radius: jax.Array) -> Moves:
         """Scores 0 within `radius` hops and -inf beyond."""
-        scores = jnp.where(self.hops(codes[:, None], jnp.arange(self.num_values, dtype=codes.dtype)) <= radius, 0.0, -jnp.inf)
-        return self.moves(codes, scores.astype(default_float()))
+        near = self.hops(codes, jnp.arange(self.num_values, dtype=codes.dtype)[:, None]) <= radius
+        return self.moves(codes, jnp.where(near, 0.0, -jnp.inf).astype(default_float()).T)
 
 
 def _over_vector(x: jax.Array, ndim: int) -> jax.Array:

@@ -92,6 +92,7 @@ class Graph:
 
     incidence: Incidence
     blocks: jax.Array
+    colours: jax.Array  # (d,) the row of `blocks` in which each site is
 
     def __init__(self, neighbours: Any, colours: Any = None):
         pairs = {(i, int(j)) for i, row in enumerate(neighbours) for j in row if j >= 0}
@@ -132,7 +133,8 @@ class Graph:
         for block, group in zip(blocks, groups, strict=True):
             block[: len(group)] = group
         with jax.ensure_compile_time_eval():
-            fill(self, incidence=incidence, blocks=jnp.asarray(blocks))
+            numbers = np.unique(colours, return_inverse=True)[1].astype(np.int32)
+            fill(self, incidence=incidence, blocks=jnp.asarray(blocks), colours=jnp.asarray(numbers.ravel()))
 
     def __repr__(self) -> str:
         return f"Graph({self.incidence.num_sites} sites, {self.incidence.num_edges} edges, {len(self.blocks)} colours)"

@@ -149,13 +149,18 @@ class Contest:
         return bool(agree(np.array(time.monotonic() > self.deadline)))
 
     def final_heat(self) -> None:
-        """Those that may still win run once more, for longer, while the allowance lasts."""
-        near = [e for e in self.entered if e.lap.agrees and e.lap.ess_per_second * _NEAR >= self.leading()]
+        """Those that may still win run once more, for longer, while the allowance lasts.
+
+        Among them are those whose chains did not agree but had too little time to: their second lap counts alone.
+        """
+        agreed = [e for e in self.entered if e.lap.agrees or e.lap.too_short]
+        near = [e for e in agreed if e.lap.ess_per_second * _NEAR >= self.leading()]
         for entry in near if len(near) > 1 else ():
             if self.allowance() > 0 and not self.late():
                 self.progress.say(f"racing: {entry.entrant.name}, once more")
                 before = self.spent
-                entry.lap = entry.lap.and_then(self._lap(entry.kernel, 2 * LAP_SECONDS, 4 * _ENOUGH_FOR_A_LAP))
+                later = self._lap(entry.kernel, 2 * LAP_SECONDS, 4 * _ENOUGH_FOR_A_LAP)
+                entry.lap = entry.lap.and_then(later) if entry.lap.agrees else later
                 entry.evaluations += self.spent - before
 
 

@@ -18,6 +18,7 @@ from ..target import Target
 
 AGREED = 1.1  # R-hat beyond which chains disagree
 _FIRST_STEPS, _FEWEST_STEPS, _LEAST_SECONDS = 4, 64, 0.1
+_TOO_FEW = 100  # effective draws, to say that chains disagree
 _HOPELESS = 5  # times slower than the leader
 _MOST_STEPS = 2**18
 
@@ -41,6 +42,11 @@ class Lap:
     @property
     def agrees(self) -> bool:
         return self.worth.rhat <= AGREED and np.isfinite(self.worth.steps)
+
+    @property
+    def too_short(self) -> bool:
+        """Whether it moved, but made too few effective draws to say that its chains disagree."""
+        return self.jump > 0 and self.steps * self.num_chains < _TOO_FEW * self.worth.steps
 
     def and_then(self, later: Lap) -> Lap:
         """Both laps as one: effective draws add up, and the later says whether chains agree."""

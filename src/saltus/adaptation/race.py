@@ -32,7 +32,6 @@ FEWEST_WARMUP = 100  # steps: with fewer nothing is tuned or raced
 PATIENCE = 5.0  # seconds that a run may be predicted to take before the others enter
 NOT_NEEDED, LATE = "not needed", "half of the time limit was over"
 _LONGEST_LAP = 4.0  # seconds
-_TOO_FEW = 50  # effective draws, to say that chains disagree
 _LEAST_LIMIT = 15.0  # seconds of a time limit that leave time for a race
 
 
@@ -140,8 +139,7 @@ def _row(entry: Entry, chosen: bool) -> Row:
     if not lap.jump > 0:
         verdict = "never moved"
     elif not lap.agrees:
-        few = lap.steps * lap.num_chains < _TOO_FEW * lap.worth.steps
-        verdict = f"{'too slow to tell' if few else 'chains disagree'} (R-hat {lap.worth.rhat:.2f})"
+        verdict = f"{'too slow to tell' if lap.too_short else 'chains disagree'} (R-hat {lap.worth.rhat:.2f})"
     return Row(
         sampler=entry.entrant.name,
         kernel=repr(entry.kernel),

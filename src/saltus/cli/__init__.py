@@ -19,7 +19,7 @@ from typing import Any
 
 from ..errors import SaltusError
 
-COMPLETE, FAILED, BAD_INPUT, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
+COMPLETE, FAILED, BAD_INPUT, INCOMPLETE, MISSED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def main(words: Sequence[str] | None = None) -> int:

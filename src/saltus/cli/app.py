@@ -16,8 +16,8 @@ from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter,
 import saltus
 
 from ..errors import RunError, SaltusError
-from . import COMPLETE
-from .help import APP, CHECK, DEMO, RESUME, SAMPLE, SUMMARY, TUNE
+from . import COMPLETE, MISSED
+from .help import APP, BENCH, CHECK, DEMO, RESUME, SAMPLE, SUMMARY, TUNE
 
 SAMPLER = Group("Sampler", sort_key=1)
 RUN = Group("Run", sort_key=2)
@@ -310,3 +310,23 @@ def demo(
 
     show(output, seed, progress=not no_progress, tell=tell)
     return COMPLETE
+
+
+@app.command(help_epilogue=BENCH, usage="Usage: saltus bench [GROUP...] [OPTIONS]", sort_key=7)
+def bench(
+    *groups: Annotated[str, Parameter(help="Which figures; all unless given. They are listed below.")],
+    output: Annotated[
+        Path | None,
+        option(DISK, "A folder that keeps what was measured; a group that is there is not measured again.", "FOLDER", alias="-o"),
+    ] = None,
+    again: Annotated[bool, option(DISK, "Measure groups again that are in the folder.", show_default=False)] = False,
+) -> int:
+    """How fast is it, on this machine?
+
+    Ratios measured in one run, each with its goal: against the bare gradient, against
+    code as one would first write it, against other packages, and as problems grow.
+    """
+    from ..bench import bench as measure
+    from .ending import tell
+
+    return COMPLETE if measure(groups, output, again=again, tell=tell) else MISSED

@@ -78,3 +78,31 @@ DEMO = """\
 
 It leaves run.nc, marginals.png and marginals.svg in the folder.
 """
+BENCH = """\
+[bold]Groups[/]
+  steps        a step of each sampler / the bare gradient, 10x10 Ising
+  network      the same on a network of 284 385 parameters; its gradient
+  textbook     NCG as one would first write it in JAX / ours
+  regression   a posterior by Cholesky factors / ours; accuracy; no hang
+  thrml        two-colour sweeps of thrml / ours
+  peers        effective draws per second: ours / thrml, numpyro, PyMC
+  compile      seconds of compilation
+  import       import saltus / import jax
+  chains       1 to 10 000 chains
+  lattices     10^4 to 10^6 sites, by rolls
+  graphs       the same, as a list of edges
+  low-rank     PAVG with a preconditioner of rank 32, to 10^6 sites
+  values       50 to 5000 values per site
+  differences  exact differences: brute force / closed form
+  devices      two devices on two cores / one on one
+
+  thrml and peers need: pip install 'saltus[bench]'
+
+[bold]Examples[/]
+  saltus bench steps textbook
+  saltus bench -o results
+
+[bold]Exit codes[/]
+  0    every goal is met
+  4    some goal is missed
+"""

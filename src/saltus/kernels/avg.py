@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import random
-from .._record import as_positive, fill, record
+from .._record import Number, as_positive, fill, record
 from ..proposals import Factorised
 from ..target import Point, Target
 from .base import Kernel
@@ -24,7 +24,7 @@ class AVG(Kernel):
     The auxiliary z = sqrt(2/ε) s + n is never formed and its densities cancel. step_size: ε, as in NCG.
     """
 
-    step_size: jax.Array
+    step_size: Number
 
     def __post_init__(self) -> None:
         fill(self, step_size=as_positive(self.step_size, "step_size"))

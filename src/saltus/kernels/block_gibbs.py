@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import as_float, default_float, fill, is_concrete, record
+from .._record import Number, as_float, default_float, fill, is_concrete, record
 from ..errors import KernelError
 from ..proposals import Factorised
 from ..structure import SiteQuadratic
@@ -31,7 +31,7 @@ class BlockGibbs(Kernel):
 
     uses_local_model = False
 
-    shift: jax.Array | None = None
+    shift: Number = None
 
     def __post_init__(self) -> None:
         if self.shift is not None:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
+from .._fusion import stored
 from .._record import changed, default_float, record, static
 from ..errors import KernelError
 from ..proposals import SiteBlock
@@ -46,6 +47,8 @@ class Gibbs(Kernel):
 
     def step(self, key: jax.Array, target: Target, x: Point) -> tuple[Point, Info]:
         block_key, move_key = random.split(key)
+        if self.scan == "coloured" and target.differences.closed_form:
+            return self._described(target, x, self._sweep(move_key, target, x.codes), jnp.zeros((), jnp.int32))
         blocks = self.noise(block_key, target)
         if len(blocks) == 1:
             y, undefined = self._update(move_key, target, x, blocks[0])
@@ -54,10 +57,25 @@ class Gibbs(Kernel):
                 lambda y, each: self._update(each[0], target, y, each[1]), x, (random.split(move_key, len(blocks)), blocks)
             )
             undefined = jnp.sum(counts, dtype=jnp.int32)
+        return self._described(target, x, y, undefined)
+
+    def _described(self, target: Target, x: Point, y: Point, undefined: jax.Array) -> tuple[Point, Info]:
         if target.differences.closed_form:
             y = changed(y, log_prob=target.value(y.codes))  # closed forms know changes only, and need no f in between
         always = jnp.ones((), default_float())
         return y, describe(target.space, x, y, jnp.ones((), bool), always, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined)
+
+    def _sweep(self, key: jax.Array, target: Target, codes: jax.Array) -> Point:
+        """Colour after colour by a closed form, which knows all sites at once: nothing is gathered or scattered."""
+        closed: Any = target.differences
+        space, colours = target.space, target.find(Graph).colours
+        u = random.unit(key, (random.num_units(space.num_values), space.num_sites))  # each site is drawn once
+
+        def update(colour: jax.Array, codes: jax.Array) -> jax.Array:
+            active = stored(lambda c: -(colours == c).astype(codes.dtype), colour)  # all bits or none: faster than a choice
+            return codes ^ ((space.choose(closed.packed(target, codes), u) ^ codes) & active)
+
+        return Point(jax.lax.fori_loop(0, self.blocks(target).shape[0], update, codes), jnp.zeros((), default_float()))
 
     def _update(self, key: jax.Array, target: Target, x: Point, sites: jax.Array) -> tuple[Point, jax.Array]:
         rows, undefined = target.exact_rows(x, sites)
@@ -68,12 +86,14 @@ class Gibbs(Kernel):
         return Point(codes, rows[0, codes[sites[0]]] if one_site else target.value(codes)), undefined
 
     def _block(self, target: Target, x: Point, sites: jax.Array, rows: jax.Array) -> SiteBlock:
-        return SiteBlock(x.codes, sites, target.space.conditionals(jnp.take(x.codes, sites, mode="clip"), rows))
+        return SiteBlock(
+            x.codes, sites, target.space.conditionals(jnp.take(x.codes, sites, mode="clip"), target.space.packed(rows))
+        )
 
     def noise(self, key: jax.Array, target: Target) -> jax.Array:
         """The blocks of sites this step updates, in order: (number of blocks, sites in a block)."""
         if self.scan == "random":
-            return random.categorical(key, jnp.ones(target.space.num_sites, default_float())).reshape(1, 1)
+            return jax.random.randint(key, (1, 1), 0, target.space.num_sites, jnp.int32)
         return self.blocks(target)
 
     def blocks(self, target: Target) -> jax.Array:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._record import as_radius, fill, record
+from .._record import Number, as_radius, fill, record
 from ..moves import Moves
 from ..proposals import SingleSite
 from ..spaces import Space
@@ -27,7 +27,7 @@ class GWG(Kernel):
     chain of period 2: keep an odd number of steps between draws.
     """
 
-    radius: jax.Array = 1  # type: ignore[assignment]
+    radius: Number = 1
 
     def __post_init__(self) -> None:
         fill(self, radius=as_radius(self.radius))

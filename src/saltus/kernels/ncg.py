@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._record import as_float, as_positive, fill, record
+from .._record import Number, as_float, as_positive, fill, record
 from ..moves import Moves
 from ..proposals import Factorised
 from ..target import Point, Target
@@ -27,9 +27,9 @@ class NCG(Kernel):
     penalty: p, a number or one per site: a diagonal preconditioner.
     """
 
-    step_size: jax.Array
-    gradient_weight: jax.Array = 0.5  # type: ignore[assignment]
-    penalty: jax.Array = 1.0  # type: ignore[assignment]
+    step_size: Number
+    gradient_weight: Number = 0.5
+    penalty: Number = 1.0
 
     def __post_init__(self) -> None:
         weight = as_float(self.gradient_weight, "gradient_weight")

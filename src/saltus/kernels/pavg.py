@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._record import as_float, as_positive, fill, record
+from .._record import Number, as_float, as_positive, fill, record
 from ..errors import KernelError
 from ..moves import Moves
-from ..preconditioners import Preconditioner, as_preconditioner
+from ..preconditioners import as_preconditioner
 from ..proposals import Factorised
 from ..target import Point, Target
 from .base import Kernel
@@ -31,9 +31,9 @@ class PAVG(Kernel):
     scale: γ, of either sign. With exact or hessian_diag local models Σ should have no on-site part: D has it already.
     """
 
-    step_size: jax.Array
-    preconditioner: Preconditioner
-    scale: jax.Array = 1.0  # type: ignore[assignment]
+    step_size: Number
+    preconditioner: Any
+    scale: Number = 1.0
 
     def __post_init__(self) -> None:
         fill(self, step_size=as_positive(self.step_size, "step_size"), scale=as_float(self.scale, "scale"))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import as_radius, fill, is_concrete, record
+from .._record import Number, as_radius, fill, is_concrete, record
 from ..errors import KernelError
 from ..proposals import Factorised, SiteBall, hop_ball
 from ..spaces import Space
@@ -27,7 +27,7 @@ class UniformMH(Kernel):
 
     uses_local_model = False
 
-    radius: jax.Array
+    radius: Number
 
     def __post_init__(self) -> None:
         fill(self, radius=as_radius(self.radius))

@@ -33,7 +33,7 @@ class SiteBall:
         d = self.codes.shape[0]
         order = jnp.argsort(random.uniform(site_key, (d,)))
         chosen = jnp.zeros(d, bool).at[order].set(jnp.arange(d, dtype=jnp.int32) < self.radius)
-        fresh = random.categorical(value_key, jnp.ones((d, self.num_values), default_float()))
+        fresh = random.categorical(value_key, jnp.ones((self.num_values, d), default_float()))
         return jnp.where(chosen, fresh.astype(self.codes.dtype), self.codes)
 
     def log_prob(self, codes: jax.Array) -> jax.Array:

@@ -1,8 +1,9 @@
-"""Targets with exact truth: lattice models, and the two sampling problems of the paper."""
+"""Targets with exact truth: lattice models, and the two sampling problems of the paper; and its energy-based model."""
 
+from .conv_ebm import conv_ebm, conv_ebm_params
 from .ising import ising
 from .polynomial_mixture import polynomial_mixture
 from .potts import potts
 from .variable_selection import sparse_regression
 
-__all__ = ["ising", "polynomial_mixture", "potts", "sparse_regression"]
+__all__ = ["conv_ebm", "conv_ebm_params", "ising", "polynomial_mixture", "potts", "sparse_regression"]

@@ -38,8 +38,7 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
         return jnp.sum(x * (0.5 * sites.pull(params["coupling"], x) + params["field"]))
 
     def differences(params: dict, x: jax.Array, codes: jax.Array) -> jax.Array:
-        slope = sites.pull(params["coupling"], x) + params["field"]
-        return jnp.stack([-slope, slope], axis=1)
+        return 2 * (sites.pull(params["coupling"], x) + params["field"])
 
     def structure(params: dict) -> tuple:
         return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph

@@ -31,10 +31,10 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
         raise TargetError("`field` does not fit.", expected=f"shape ({num_states},) or {space.shape}", found=f"shape {field.shape}")
 
     def log_prob(params: dict, s: jax.Array) -> jax.Array:
-        return jnp.sum(s * (0.5 * sites.pull(params["coupling"], s) + params["field"]))
+        return jnp.sum(s.T * (0.5 * sites.pull(params["coupling"], s.T) + _per_state(params["field"])))
 
     def differences(params: dict, s: jax.Array, codes: jax.Array) -> jax.Array:
-        return sites.pull(params["coupling"], s) + params["field"]
+        return (sites.pull(params["coupling"], s.T) + _per_state(params["field"])).T
 
     def structure(params: dict) -> tuple:
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
@@ -42,3 +42,8 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
 
     params, exact = {"coupling": coupling, "field": field}, Differences(differences, exact=True)
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+
+
+def _per_state(field: jax.Array) -> jax.Array:
+    """(), (k,) or (d, k) as something that adds to (k, d)."""
+    return field[:, None] if field.ndim == 1 else field.T

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -15,8 +14,10 @@ from scipy import special
 
 from .._record import as_size, default_float
 from ..errors import TargetError
+from ..local import Differences
 from ..spaces import Binary
 from ..target import Target
+from .regression_truth import regression_truth
 
 _MOST_COUNTS = 10**6  # terms of the sum behind `truth`
 
@@ -33,6 +34,7 @@ def sparse_regression(
     inclusion: tuple[float, float] = (0.001, 10.0),
     noise: tuple[float, float] = (0.1, 0.1),
     appended_probability: float = 0.001,
+    differences: str = "gradient",
 ) -> Target:
     r"""Sparse Bayesian regression: s_i = 1 where column i of X (N, D) is used; weights and noise are integrated out.
 
@@ -46,8 +48,8 @@ def sparse_regression(
 
     `truth` is a `RegressionTruth` where at most 10^6 counts of identical columns are possible, else None.
     The likelihood is flat in s_i both at 0 and at 1, so the gradient of f is that of the prior to O(λ). At s = 0 that
-    is about -1/α_π at every site and gradient samplers never leave: start at `initial`, or sample
-    `target.replace(differences="exact")`.
+    is about -1/α_π at every site and gradient samplers never leave: start at `initial`, or take differences="exact":
+    all single-site changes in closed form, at about three times the cost of the gradient.
     """
     if X is None and y is None:
         base = np.random.default_rng(seed).integers(0, 3, (20, 5))
@@ -86,8 +88,10 @@ def sparse_regression(
     params = {name: jnp.asarray(value, default_float()) for name, value in constants.items()}
     initial = np.arange(D + num_appended) == min(1, D - 1)
     countable = math.prod(int(size) + 1 for size in np.bincount(group)) <= _MOST_COUNTS
-    truth = _truth(constants, group, np.full(num_appended, q)) if countable else None
-    return Target(log_posterior, Binary(D + num_appended), params, initial=initial.astype(np.int32), truth=truth)
+    truth = regression_truth(constants, group, np.full(num_appended, q)) if countable else None
+    local = Differences(exact_differences, exact=True) if differences == "exact" else differences
+    space = Binary(D + num_appended)
+    return Target(log_posterior, space, params, differences=local, initial=initial.astype(np.int32), truth=truth)
 
 
 def log_posterior(params: dict, s: jax.Array) -> jax.Array:
@@ -136,23 +140,17 @@ def _value_and_slope(params: dict, c: jax.Array) -> tuple[jax.Array, jax.Array]:
     """`log_bayes_factor` and its gradient in c.
 
     For a = 1 and a = 1 + g at once, all rows sqrt(a/λ) x_j and y are multiplied by a root of (I + aK/λ)^-1, one term
-    of K after the other: (I + c x x^T)^(-1/2) v = v - c (x.v) / (d + sqrt d) x with d = 1 + c x.x. Lengths shrink by
-    1e3 on the way, and the squares of which a Cholesky factor of K + λI is made by 1e6, too much for float32.
+    of K after the other. Lengths shrink by 1e3 on the way, and the squares of which a Cholesky factor of K + λI is made
+    by 1e6, too much for float32.
     """
-    g, columns = params["g"], params["columns"]
-    scale = jnp.sqrt(jnp.stack([jnp.ones_like(g), 1 + g]) / params["penalty"])[:, None, None]
-    response = jnp.broadcast_to(params["response"], (2, 1, columns.shape[1]))
+    g, rows = params["g"], _rows(params, params["columns"])
 
-    def absorb(state: tuple, term: tuple) -> tuple:
-        rows, log_ratio = state
-        j, c_j = term
-        x = jax.lax.dynamic_index_in_dim(rows, j, axis=1)
-        d = 1 + c_j * jnp.sum(x * x, axis=2, keepdims=True)
-        along = jnp.sum(rows * x, axis=2, keepdims=True)
-        return (rows - c_j / (d + jnp.sqrt(d)) * along * x, log_ratio + jnp.log(d[0, 0, 0] / d[1, 0, 0])), None
+    def next_term(state: tuple, term: tuple) -> tuple:
+        (rows, log_ratio), (j, c_j) = state, term
+        rows, d = _absorb(rows, jax.lax.dynamic_index_in_dim(rows, j, axis=1), c_j)
+        return (rows, log_ratio + jnp.log(d[0, 0, 0] / d[1, 0, 0])), None
 
-    rows = jnp.concatenate([scale * columns, response], axis=1)
-    (rows, log_ratio), _ = jax.lax.scan(absorb, (rows, jnp.zeros_like(g)), (jnp.arange(len(c)), c))
+    (rows, log_ratio), _ = jax.lax.scan(next_term, (rows, jnp.zeros_like(g)), (jnp.arange(len(c)), c))
 
     x, y = rows[:, :-1], rows[1, -1]
     misfit = 1 + g * (params["unexplained"] + jnp.sum(y * y))
@@ -160,6 +158,20 @@ def _value_and_slope(params: dict, c: jax.Array) -> tuple[jax.Array, jax.Array]:
     leverage = jnp.sum(x * x, axis=2)  # d log|I + aK/λ| / dc_j; and dr/dc_j = -(x_j.y)^2
     slope = 0.5 * (leverage[0] - leverage[1]) + params["power"] * g / misfit * jnp.sum(x[1] * y, axis=1) ** 2
     return value, slope
+
+
+def _rows(params: dict, columns: jax.Array) -> jax.Array:
+    """(2, p + 1, rank): sqrt(a/λ) x_j and, last, y, for a = 1 and a = 1 + g."""
+    scale = jnp.sqrt(jnp.stack([jnp.ones_like(params["g"]), 1 + params["g"]]) / params["penalty"])[:, None, None]
+    response = jnp.broadcast_to(params["response"], (2, 1, columns.shape[1]))
+    return jnp.concatenate([scale * columns, response], axis=1)
+
+
+def _absorb(rows: jax.Array, x: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(I + c x xᵀ)^(-1/2) v = v - c (x·v) / (d + sqrt d) x for every row v, and d = 1 + c x·x."""
+    d = 1 + c * jnp.sum(x * x, axis=-1, keepdims=True)
+    along = jnp.sum(rows * x, axis=-1, keepdims=True)
+    return rows - c / (d + jnp.sqrt(d)) * along * x, d
 
 
 def _differentiate(primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Array]:
@@ -174,48 +186,58 @@ def _differentiate(primals: tuple, tangents: tuple) -> tuple[jax.Array, jax.Arra
 log_bayes_factor.defjvp(_differentiate, symbolic_zeros=True)
 
 
-@dataclass(frozen=True)
-class RegressionTruth:
-    """The exact posterior, summed over how many columns of each group of identical ones are used."""
+def exact_differences(params: dict, s: jax.Array, codes: jax.Array) -> jax.Array:
+    r"""(d, 2) f with site i at 0 and at 1, all others as they are, up to a constant per site: rank-one updates.
 
-    marginals: np.ndarray  # (d,) P(s_i = 1), appended sites last
-    pairs: np.ndarray  # (d, d) P(s_i = 1 and s_j = 1)
-    size_probabilities: np.ndarray  # (D + 1,) P(n columns of X are used)
-    log_normaliser: float  # log Σ_s exp f(s) = log p(y) / p(y | no column)
+    With everything but the copies of x_j absorbed into x_j and y (`_without_each`), the factor of c copies is
 
+    $$ \tfrac12 \log\frac{1 + c\, x_1 \cdot x_1}{1 + c\, x_g \cdot x_g}
+       - (α_σ + N/2) \log\Big(1 + g \Big(u + y \cdot y - \frac{c (x_g \cdot y)^2}{1 + c\, x_g \cdot x_g}\Big)\Big) $$
+    """
+    D, group, g = params["groups"].shape[1], jnp.argmax(params["groups"], axis=0), params["g"]
+    used, (alpha, beta) = s[:D], params["inclusion"]
+    c = jnp.matmul(params["groups"], used**2, precision="highest")
+    rows = _without_each(params, c)[:, group]
+    x, y = rows[..., 0, :], rows[1, :, 1]
+    length, along, left = jnp.sum(x * x, axis=-1), jnp.sum(x[1] * y, axis=-1), jnp.sum(y * y, axis=-1)
 
-def _truth(k: dict, group: np.ndarray, appended: np.ndarray) -> RegressionTruth:
-    D, sizes, g = len(group), np.bincount(group), k["g"]
-    counts = np.indices(tuple(sizes + 1)).reshape(len(sizes), -1)
-    n = counts.sum(axis=0)
-    (log_det, _), (log_det_g, r) = _eliminate(k, sizes, 1.0), _eliminate(k, sizes, 1 + g)
-    log_p = 0.5 * (log_det - log_det_g) - k["power"] * np.log((1 + g * (k["unexplained"] + r)) / (1 + g))
-    log_p += special.betaln(n + k["inclusion"][0], D - n + k["inclusion"][1]) - special.betaln(*k["inclusion"])
-    log_p += np.log(special.comb(sizes[:, None], counts)).sum(axis=0)
-    log_normaliser = special.logsumexp(log_p)
-    p = np.exp(log_p - log_normaliser)
+    def at(value: float) -> jax.Array:
+        c_i, n = c[group] - used + value, jnp.sum(used) - used + value
+        r = left - c_i * along**2 / (1 + c_i * length[1])
+        likelihood = 0.5 * jnp.log((1 + c_i * length[0]) / (1 + c_i * length[1]))
+        likelihood = likelihood - params["power"] * jnp.log1p(g * (params["unexplained"] + r))
+        return likelihood + log_beta(n + alpha, D - n + beta)
 
-    mean, second = counts @ p, (counts * p) @ counts.T
-    together = second / np.outer(sizes, sizes)
-    np.fill_diagonal(together, (np.diag(second) - mean) / np.maximum(sizes * (sizes - 1), 1))
-    marginals = np.concatenate([(mean / sizes)[group], appended])
-    pairs = np.outer(marginals, marginals)
-    pairs[:D, :D] = together[np.ix_(group, group)]
-    np.fill_diagonal(pairs, marginals)
-    return RegressionTruth(marginals, pairs, np.bincount(n, p, minlength=D + 1), float(log_normaliser))
+    table = jnp.stack([at(0.0), at(1.0)], axis=1)
+    odds = jnp.stack([jnp.zeros_like(g), params["log_odds"]])
+    return jnp.concatenate([table, jnp.broadcast_to(odds, (s.shape[0] - D, 2))])
 
 
-def _eliminate(k: dict, sizes: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray]:
-    """log |I + aK/λ| and r for all counts: Gaussian elimination, group by group, branching over its count."""
-    rows = np.vstack([k["columns"] * np.sqrt(a / k["penalty"]), k["response"]])
-    schur, log_det = (rows @ rows.T)[None], np.zeros(1)
-    for size in sizes:
-        c = np.arange(size + 1)
-        pivot = 1 + c * schur[:, :1, 0]
-        drop = (c / pivot)[:, :, None, None] * (schur[:, 1:, :1] * schur[:, :1, 1:])[:, None]
-        schur = (schur[:, None, 1:, 1:] - drop).reshape(-1, *drop.shape[2:])
-        log_det = (log_det[:, None] + np.log(pivot)).ravel()
-    return log_det, schur[:, 0, 0]
+def _without_each(params: dict, c: jax.Array) -> jax.Array:
+    """(2, p, 2, rank) for each x_j: x_j and y after all *other* terms of K were absorbed, for a = 1 and a = 1 + g.
+
+    Blocks are halved until one column is left; each half absorbs the other. That takes p steps in a row and twice the
+    operations of absorbing all once. To take c_j out again afterwards would lose all digits in float32.
+    """
+    p, rank = params["columns"].shape
+    n = 1 << (p - 1).bit_length()
+    columns = jnp.pad(params["columns"], ((0, n - p), (0, 0)))
+    rows, c = _rows(params, columns)[:, None], jnp.pad(c, (0, n - p))[None]
+    while n > 1:
+        n //= 2
+        halves, y = rows[:, :, :-1].reshape(2, -1, 2, n, rank), rows[:, :, None, -1:]
+        y = jnp.broadcast_to(y, (*halves.shape[:3], 1, rank))
+        rows = jnp.concatenate([halves[:, :, ::-1], halves, y], axis=3).reshape(2, -1, 2 * n + 1, rank)
+        counts = c.reshape(-1, 2, n)
+        absorbed = counts[:, ::-1].reshape(-1, n)
+
+        def next_term(rows: jax.Array, term: tuple) -> tuple:
+            j, c_j = term
+            return _absorb(rows, jax.lax.dynamic_index_in_dim(rows, j, axis=2), c_j[:, None, None])[0], None
+
+        rows, _ = jax.lax.scan(next_term, rows, (jnp.arange(n), absorbed.T))
+        rows, c = rows[:, :, n:], counts.reshape(-1, n)
+    return rows[:, :p]
 
 
 def _numbers(value: Any, name: str, expected: str, shape: tuple, above: float = -np.inf, below: float = np.inf) -> Any:

@@ -1,0 +1,22 @@
+"""A boundary that XLA:CPU does not fuse across."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def stored(compute: Callable[..., jax.Array], *arrays: Any) -> jax.Array:
+    """`compute(*arrays)`, computed once, on its own, and stored.
+
+    Left to itself, XLA:CPU fuses cheap-looking operations into every place that uses them: random numbers are then computed
+    several times, and a stencil's shifts (one branch per element) make whatever they are fused into run one element at a
+    time. It drops `optimization_barrier` before it fuses, but fuses nothing into or out of a branch, and drops the barrier
+    too late to see which branch is taken.
+    """
+    if jax.default_backend() != "cpu":
+        return compute(*arrays)
+    # zeros_like(compute(...)) is plain zeros, of the type that shard_map expects of both branches
+    return lax.cond(lax.optimization_barrier(True), compute, lambda *a: jnp.zeros_like(compute(*a)), *arrays)

@@ -1,0 +1,63 @@
+"""`saltus bench`: how fast, as ratios measured in one run, each with its goal."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from ..errors import RunError
+from . import figures, scale, versus
+from .lines import HEADER, Line, load, save
+
+GROUPS: dict[str, Callable[[], list[Line]]] = {
+    "steps": figures.steps,
+    "network": figures.network,
+    "textbook": figures.textbook,
+    "regression": figures.regression,
+    "thrml": versus.thrml,
+    "peers": versus.peers,
+    "compile": figures.compiling,
+    "import": figures.imports,
+    "chains": scale.chains,
+    "lattices": scale.lattices,
+    "graphs": scale.graphs,
+    "low-rank": scale.low_rank,
+    "values": scale.values,
+    "differences": scale.differences,
+    "devices": scale.devices,
+}
+
+
+def machine() -> dict[str, str]:
+    """What a figure depends on."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("saltus", "jax", "jaxlib", "numpy"))
+    return {"versions": f"{packages}, Python {platform.python_version()}", "machine": f"{os.cpu_count()} cores, {_processor()}"}
+
+
+def _processor() -> str:
+    named = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return named[0].split(":", 1)[1].strip() if named else platform.machine()
+
+
+def bench(groups: Sequence[str], folder: Path | None, *, again: bool, tell: Callable[..., None]) -> bool:
+    """Measure these groups, or all; print every line; whether all passed. Groups measured in `folder` are not repeated."""
+    unknown = [name for name in groups if name not in GROUPS]
+    if unknown:
+        raise RunError(f"There is no group {', '.join(unknown)}.", expected=", ".join(GROUPS), found=" ".join(groups))
+    about = machine()
+    tell(f"{about['versions']}; {about['machine']}", HEADER)
+    lines: list[Line] = []
+    for name in groups or GROUPS:
+        known = load(folder, name) if folder and not again else []
+        measured = known or GROUPS[name]()
+        if folder and not known:
+            save(folder, name, measured, about)
+        tell(*map(str, measured))
+        lines += measured
+    missed = [line for line in lines if not line.passed]
+    asked = [line for line in lines if line.goal is not None]
+    tell("", f"{len(asked) - len(missed)} of {len(asked)} goals are met.")
+    return not missed
