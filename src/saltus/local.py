@@ -46,6 +46,10 @@ class LocalModel:
         """`local` as Moves."""
         raise NotImplementedError
 
+    def change(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
+        """D(s -> s') = sum_i D_i(s'_i): what `local` predicts for going from `codes` to `new`."""
+        return self.moves(target, codes, local).at(new)
+
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
         return brute_force(target, codes, f, sites)
@@ -62,6 +66,9 @@ class Gradient(LocalModel):
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
         return target.space.linear(codes, local)
+
+    def change(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
+        return jnp.sum(target.space.ravel(local) * target.space.displacement(codes, new))
 
 
 @record

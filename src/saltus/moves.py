@@ -34,6 +34,9 @@ class Moves:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, number: Any) -> Any:
+        return changed(self, scores=self.scores / number)
+
     def at(self, codes: jax.Array) -> jax.Array:
         """sum_i score_i(codes_i): the score of moving every site at once."""
         return jnp.sum(self.each(codes))

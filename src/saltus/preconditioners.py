@@ -59,7 +59,7 @@ class Preconditioner:
 
     def noise(self, key: jax.Array, scale: jax.Array, slack: jax.Array) -> jax.Array:
         """u ~ N(0, γΣ + diag(d))."""
-        return self.colour(random.normal(key, (self.num_normals,)), scale, slack)
+        return self.colour(random.gauss(key, (self.num_normals,)), scale, slack)
 
     def matrix(self) -> jax.Array:
         """Σ written out, (n, n): for tests and small problems."""
@@ -156,6 +156,13 @@ class LowRank(Preconditioner):
     @property
     def num_normals(self) -> int:
         return 2 * self.size
+
+    def noise(self, key: jax.Array, scale: jax.Array, slack: jax.Array) -> jax.Array:
+        """The first half of the normals is drawn only where the diagonal has a positive part."""
+        key_m, key_n = random.split(key)
+        draw = lambda key: random.gauss(key, (self.size,))  # noqa: E731
+        m = jax.lax.cond(jnp.any(scale * self.diagonal > 0), draw, lambda key: jnp.zeros_like(draw(key)), key_m)
+        return self.colour(jnp.concatenate([m, draw(key_n)]), scale, slack)
 
     def matvec(self, v: jax.Array) -> jax.Array:
         inner = jnp.matmul(self.basis.T, v, precision="highest")

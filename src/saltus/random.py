@@ -2,7 +2,7 @@
 
 XLA:CPU runs the rounds of `jax.random`'s threefry-2x32 as a loop over memory; here they are written out. `bits`,
 `uniform`, `normal`, `split` and `fold_in` return what the `jax.random` function of that name returns, and hand over to
-it where this generator does not apply (`_unrolls` decides). `unit` and `categorical` are ours.
+it where this generator does not apply (`_unrolls` decides). `unit`, `gauss` and `categorical` are ours.
 """
 
 import math
@@ -91,6 +91,29 @@ def _both(num, words):
     return lax.complex(real, imaginary)
 
 
+def _normal_pairs(num, words):
+    """Box and Muller: r (cos φ, sin φ) with r = sqrt(-2 log u), φ uniform on the circle; both as one complex number, as above.
+
+    φ is within ±π/4, where short series are right to the last bit but one; a sign and an exchange make it a whole circle.
+    """
+    x0, x1 = _threefry(words, _counter((num,)))
+    r = jnp.sqrt(-2 * jnp.log(((x0 >> 1).astype(jnp.int32).astype(jnp.float32) + 0.5) * np.float32(2.0**-31)))
+    phi = ((x1 >> 2).astype(jnp.int32).astype(jnp.float32) + 0.5) * np.float32(2.0**-31 * np.pi) - np.float32(np.pi / 4)
+    square = phi * phi
+    sine = phi * _series(square, [1 / math.factorial(n) * (-1) ** (n // 2) for n in (1, 3, 5, 7, 9)])
+    cosine = _series(square, [1 / math.factorial(n) * (-1) ** (n // 2) for n in (0, 2, 4, 6, 8, 10)])
+    long, short = jnp.where(x1 & 1 == 0, r, -r) * cosine, r * sine
+    return lax.complex(jnp.where(x1 & 2 == 0, long, short), jnp.where(x1 & 2 == 0, short, long))
+
+
+def _series(x, coefficients):
+    """c_0 + c_1 x + c_2 x^2 + ..."""
+    total = np.float32(coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = total * x + np.float32(c)
+    return total
+
+
 def _uniform(shape, dtype, words, minval, maxval):
     """A random mantissa gives x in [1, 2); then the operations of `jax.random` in its order, to round alike."""
     one, mantissa = np.ones((), dtype), np.finfo(dtype).nmant
@@ -177,6 +200,16 @@ def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Ar
     # signed: XLA converts int32 to float32 in one instruction, and uint32 not
     n = (_raw(key, shape, _UINT[dtype]) >> 1).astype(f"int{m + 1}").astype(dtype)
     return jnp.minimum((n + 0.5) * 2.0**-m, np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
+
+
+def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:
+    """Standard normals, others than `normal` gives, in less than half the time (float32); up to 6.7 in size, `normal`'s to 5.4."""
+    shape, dtype = _shape(shape), _float(dtype)
+    if dtype != np.float32 or not _unrolls(key, shape):
+        return normal(key, shape, dtype)
+    num = math.prod(shape)
+    pairs = _once(_normal_pairs, (-(-num // 2),), _words(key))
+    return jnp.concatenate([lax.real(pairs), lax.imag(pairs)])[:num].reshape(shape)
 
 
 def _raw(key: jax.Array, shape: tuple, word: np.dtype) -> jax.Array:

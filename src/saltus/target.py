@@ -144,6 +144,10 @@ class Target:
         """D: the predicted change of f for every single-site move away from x."""
         return self.differences.moves(self, x.codes, x.local)
 
+    def change(self, x: Point, codes: jax.Array) -> jax.Array:
+        """D(s -> s'): the predicted change of f, site by site, for going from x to `codes`."""
+        return self.differences.change(self, x.codes, x.local, codes)
+
     def exact_rows(self, x: Point, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
         return self.differences.rows(self, x.codes, x.log_prob, sites)

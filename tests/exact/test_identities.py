@@ -183,7 +183,7 @@ def test_flips_are_tables_of_two_values():
     codes = jnp.array([0, 1, 1, 0], jnp.int32)
     scores = jnp.array([0.3, -2.0, 5.0, -jnp.inf])
     flips = Flips(codes, scores)
-    columns = jnp.stack([jnp.where(codes == 0, 0, scores), jnp.where(codes == 1, 0, scores)], axis=1)
+    columns = jnp.stack([jnp.where(codes == 0, 0, scores), jnp.where(codes == 1, 0, scores)])
     tables = Tables(codes, columns)
     for new in saltus.Binary(4).enumerate():
         np.testing.assert_allclose(flips.log_prob(new), tables.log_prob(new), atol=1e-14)

@@ -43,8 +43,14 @@ def test_leaving_out_the_proposal_ratio_fails_invariance():
 class FullGradient(saltus.NCG):
     """∇f where the paper says ½∇f, consistently: invariant, but not NCG."""
 
-    def _informed(self, target, x):
-        return 2 * self.gradient_weight * target.moves(x)
+    def propose(self, target, x, noise=None):
+        return self._doubled().propose(target, x)
+
+    def log_ratio(self, target, x, y, noise=None):
+        return self._doubled().log_ratio(target, x, y)
+
+    def _doubled(self):
+        return saltus.NCG(self.step_size, 2 * self.gradient_weight, self.penalty)
 
 
 def test_the_wrong_weight_is_seen_by_definition_alone():

@@ -94,7 +94,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 codes = jax.vmap(target.space.random)(jax.random.split(jax.random.key(1), 4))
 x = jax.jit(jax.vmap(target.point))(codes)
 x.local.block_until_ready()
-assert x.local.shape == (4, d, 10)
+assert x.local.shape == (4, 10, d)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

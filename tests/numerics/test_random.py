@@ -3,6 +3,7 @@
 import re
 
 import jax
+import jax.extend
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -225,7 +226,7 @@ def test_unit_is_its_formula_and_stays_inside_at_extreme_bits(monkeypatch, x64):
         word, dtype, m = (jnp.uint64, jnp.float64, 63) if x64 else (jnp.uint32, jnp.float32, 31)
         top = 2 ** (m + 1)
         extreme = [0, 1, 2, 3, top - 1, top - 2, top - 2**8, top - 2**12, top // 2, top // 2 - 1]
-        monkeypatch.setattr(random, "bits", lambda key, shape, dtype: jnp.array(extreme, word))
+        monkeypatch.setattr(random, "_raw", lambda key, shape, dtype: jnp.array(extreme, word))
         u = random.unit(KEY, (len(extreme),))
         assert u.dtype == dtype
         assert u[0] == u[1] == 2.0 ** -(m + 1)
@@ -234,6 +235,15 @@ def test_unit_is_its_formula_and_stays_inside_at_extreme_bits(monkeypatch, x64):
         assert ((u > 0) & (u < 1)).all()
         exact = (np.array(extreme, np.longdouble) // 2 + 0.5) / 2**m
         np.testing.assert_allclose(u, exact, rtol=float(jnp.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("num", [1, 2, 7, 100])
+def test_unit_uses_both_words_of_every_counter(num):
+    """Bit for bit as the cipher of jax has them: first words, then second words."""
+    half = -(-num // 2)
+    counters = jnp.concatenate([jnp.zeros(half, jnp.uint32), jnp.arange(half, dtype=jnp.uint32)])
+    words = jax.extend.random.threefry_2x32(jax.random.key_data(KEY), counters)
+    np.testing.assert_array_equal(jax.jit(random._raw, static_argnums=(1, 2))(KEY, (num,), np.dtype("uint32")), words[:num])
 
 
 def test_unit_refuses_other_dtypes():
@@ -265,6 +275,38 @@ def test_events_rarer_than_a_step_of_uniform_happen_as_often_as_they_should():
     assert max(rare_events(random.uniform, [2e-8])) < P_VALUE  # its zero has probability 2^-23, six times too much
 
 
+# gauss
+
+
+def test_gauss_is_normal():
+    """All at once, either half, the tails, and independence of the two that come from one counter."""
+    x = np.asarray(jax.jit(lambda key: random.gauss(key, (2**21,)))(KEY), np.float64)
+    first, second = x[: 2**20], x[2**20 :]
+    for part in (x, first, second, np.abs(x), first**2 + second**2):
+        law = {True: scipy.stats.norm, False: scipy.stats.halfnorm}[part.min() < 0] if part.max() < 8 else scipy.stats.chi2(2)
+        assert scipy.stats.kstest(part, law.cdf).pvalue > P_VALUE
+    assert scipy.stats.kstest(np.arctan2(first, second) / np.pi, scipy.stats.uniform(-1, 2).cdf).pvalue > P_VALUE
+    for bound in (3.5, 4.5):
+        assert scipy.stats.binomtest(int((x > bound).sum()), x.size, scipy.stats.norm.sf(bound)).pvalue > P_VALUE
+    counts = np.histogram2d(scipy.stats.norm.cdf(first), scipy.stats.norm.cdf(second), bins=16, range=[[0, 1]] * 2)[0]
+    assert p_value(counts.ravel(), np.ones(256)) > P_VALUE
+
+
+def test_gauss_would_notice_a_wrong_angle():
+    """Without the exchange, |x| of the first half is too large: the test above can fail."""
+    x = np.abs(np.asarray(random.gauss(KEY, (2**16,)), np.float64)).reshape(2, -1)
+    assert scipy.stats.kstest(x.max(axis=0), scipy.stats.halfnorm.cdf).pvalue < P_VALUE
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5)])
+def test_gauss_has_the_shape_asked_for(shape):
+    x = random.gauss(KEY, shape)
+    assert x.shape == shape
+    assert x.dtype == jnp.float32
+    with jax.enable_x64(True):
+        assert random.gauss(KEY, shape).dtype == jnp.float64
+
+
 # categorical
 
 
@@ -274,10 +316,19 @@ def weights_of(k):
     return np.where(np.arange(k) % 3 == 1, 0, 10 ** rng.uniform(-2, 0, k)).astype(np.float32)
 
 
+def inverse_cdf(u, rows):
+    """One uniform and one row of weights each."""
+    return random.inverse_cdf(jnp.asarray(u)[None], jnp.asarray(rows).T)
+
+
+def categorical(key, rows):
+    return random.categorical(key, jnp.moveaxis(jnp.asarray(rows), -1, 0))
+
+
 @pytest.mark.parametrize("k", [1, 3, 50, 64])
 def test_inverse_cdf_gives_each_entry_its_share_of_all_uniforms(k):
     n, w = 2**14, weights_of(k)
-    index = jax.jit(random._inverse_cdf)(np.arange(n, dtype=np.float32) / n, np.broadcast_to(w, (n, k)))
+    index = jax.jit(inverse_cdf)(np.arange(n, dtype=np.float32) / n, np.broadcast_to(w, (n, k)))
     counts = np.bincount(index, minlength=k)
     assert np.abs(counts - w / w.sum(dtype=float) * n).max() < 1 + 1e-2
     assert (counts[w == 0] == 0).all()
@@ -287,7 +338,7 @@ def draw_counts(key, weights, rows=2**10, rounds=64):
     """Counts of rows * rounds draws, all rows with the same weights."""
 
     def draw(key, weights):
-        return random.categorical(key, jnp.broadcast_to(weights, (rows, weights.size)))
+        return categorical(key, jnp.broadcast_to(weights, (rows, weights.size)))
 
     index = jax.jit(lambda keys, w: lax.map(lambda key: draw(key, w), keys))(random.split(key, rounds), weights)
     assert index.dtype == jnp.int32
@@ -306,7 +357,7 @@ def test_categorical_has_its_distribution(k):
 @pytest.mark.parametrize("k", [64, 65, 4097])
 def test_categorical_finds_a_single_positive_weight(k):
     where = np.repeat([0, k // 2, k - 1], 50)
-    draw = jax.jit(random.categorical)
+    draw = jax.jit(categorical)
     for scale in (1e-30, 1.0, 1e30):
         w = np.where(np.arange(k) == where[:, None], scale, 0).astype(np.float32)
         np.testing.assert_array_equal(draw(KEY, w), where)
@@ -314,19 +365,19 @@ def test_categorical_finds_a_single_positive_weight(k):
 
 def test_categorical_stays_inside_the_support_at_extreme_uniforms():
     w = weights_of(60)
-    draw = jax.jit(random._inverse_cdf)
+    draw = jax.jit(inverse_cdf)
     overflows = w / w.max() * np.float32(3e38)
     w = np.stack([w, w * np.float32(1e-35), overflows, np.where(np.arange(60) < 40, w, 0)])
     for u in (0.0, 2.0**-23, 1 - 2.0**-23):
         index = np.asarray(draw(np.full(len(w), u, np.float32), w))
         assert (w[np.arange(len(w)), index] > 0).all()
-    assert 0 <= random.categorical(KEY, jnp.zeros(60)) < 60
+    assert 0 <= categorical(KEY, jnp.zeros(60)) < 60
 
 
 def test_categorical_takes_rows_by_axes_and_by_vmap():
-    keys, draw = random.split(KEY, 2**14), jax.jit(random.categorical)
+    keys, draw = random.split(KEY, 2**14), jax.jit(categorical)
     w = np.broadcast_to(weights_of(100), (2**14, 2, 100))
-    index = jax.jit(jax.vmap(random.categorical))(keys, w)
+    index = jax.jit(jax.vmap(categorical))(keys, w)
     assert_identical(index[:3], jnp.stack([draw(key, rows) for key, rows in zip(keys[:3], w[:3], strict=True)]))
     for column in index.T:
         assert p_value(np.bincount(column, minlength=100), weights_of(100)) > P_VALUE
@@ -343,10 +394,11 @@ def test_categorical_works_in_float64_and_with_any_key(key):
 def test_categorical_resolves_rare_entries_as_unit_does():
     """`uniform` is 0 once in 2^23 draws and would pick an entry of any weight, however small."""
     weights = jnp.array([1e-20, 1.0, 1.0], jnp.float32)
-    assert random._inverse_cdf(jnp.float32(0), weights) == 0  # what a uniform of 0 would do
-    assert random._inverse_cdf(jnp.float32(2.0**-32), weights) == 1  # the smallest `unit`
-    fine, coarse = random.unit(KEY, (1000,), jnp.float32), random.uniform(KEY, (1000,), jnp.float32)
-    between = jnp.minimum(fine, coarse) + jnp.abs(fine - coarse) / 2  # the same leading bits: thresholds that tell them apart
+    assert inverse_cdf([jnp.float32(0)], weights[None]) == 0  # what a uniform of 0 would do
+    assert inverse_cdf([jnp.float32(2.0**-32)], weights[None]) == 1  # the smallest `unit`
+    fine = random.unit(KEY, (1000,), jnp.float32)
+    coarse = jnp.floor(fine * 2**23) / 2**23  # with the steps of `uniform`
+    between = coarse + (fine - coarse) / 2
     rows = jnp.stack([between, 1 - between], axis=1)
-    np.testing.assert_array_equal(random.categorical(KEY, rows), random._inverse_cdf(fine, rows))
-    assert (random.categorical(KEY, rows) != random._inverse_cdf(coarse, rows)).any()
+    np.testing.assert_array_equal(categorical(KEY, rows), inverse_cdf(fine, rows))
+    assert (categorical(KEY, rows) != inverse_cdf(coarse, rows)).any()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betaln
 
-from ..spaces import Binary
+from ..spaces import Binary, Spin
 from ..target import Target
 from ..targets.conv_ebm import _LAYERS, SIDE, conv_ebm_params
 
@@ -32,6 +32,16 @@ def cholesky_regression() -> Target:
         return betaln(n + a, 20 - n + b) + log_det - (alpha + 10) * jnp.log(misfit) + log_odds * jnp.sum(appended)
 
     return Target(log_prob, Binary(100))
+
+
+def rolled_ising(side: int, coupling: float = 0.4) -> Target:
+    """The square lattice by `jnp.roll`."""
+
+    def log_prob(x: jax.Array) -> jax.Array:
+        grid = x.reshape(side, side)
+        return coupling * jnp.sum(grid * (jnp.roll(grid, 1, 0) + jnp.roll(grid, 1, 1)))
+
+    return Target(log_prob, Spin(side * side))
 
 
 def plain_network(width: int = 16) -> Target:

@@ -30,7 +30,7 @@ class AVG(Kernel):
         fill(self, step_size=as_positive(self.step_size, "step_size"))
 
     def noise(self, key: jax.Array, target: Target) -> jax.Array:
-        return jnp.sqrt(2 / self.step_size) * random.normal(key, (target.space.size,))
+        return jnp.sqrt(2 / self.step_size) * random.gauss(key, (target.space.size,))
 
     def propose(self, target: Target, x: Point, noise: jax.Array) -> Factorised:
         return Factorised(target.moves(x) + self._auxiliary(target, x, noise))
@@ -38,11 +38,11 @@ class AVG(Kernel):
     def log_ratio(self, target: Target, x: Point, y: Point, noise: jax.Array) -> jax.Array:
         # The reverse move sees the same z, hence the same u, and is centred at s too: the Gaussian terms cancel.
         reverse = Factorised(target.moves(y).recentre(x.codes) + self._auxiliary(target, x, noise))
-        error = y.log_prob - x.log_prob - target.moves(x).at(y.codes)
+        error = y.log_prob - x.log_prob - target.change(x, y.codes)
         return error + self.propose(target, x, noise).log_normaliser_minus(reverse)
 
     def _auxiliary(self, target: Target, x: Point, u: jax.Array):
-        return target.space.linear(x.codes, u) - target.space.quadratic(x.codes, 1 / self.step_size)
+        return target.space.linear(x.codes, u) - target.space.quadratic(x.codes, jnp.ones_like(self.step_size)) / self.step_size
 
     def condition(self, target: Target, z: jax.Array, x: Point) -> jax.Array:
         """The noise at x for a fixed auxiliary: u(s) = z - (2/ε) s."""

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 
 from .._record import Number, as_radius, fill, record
-from ..moves import Moves
 from ..proposals import SingleSite
 from ..spaces import Space
 from ..target import Point, Target
@@ -33,15 +32,12 @@ class GWG(Kernel):
         fill(self, radius=as_radius(self.radius))
 
     def propose(self, target: Target, x: Point, noise: None = None) -> SingleSite:
-        return SingleSite(self._informed(target, x) + target.space.within(x.codes, self.radius))
+        return SingleSite(0.5 * target.moves(x) + target.space.within(x.codes, self.radius))
 
     def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None) -> jax.Array:
-        back = self._informed(target, y).at(x.codes) - self._informed(target, x).at(y.codes)
+        back = 0.5 * (target.change(y, x.codes) - target.change(x, y.codes))
         gap = self.propose(target, x).log_normaliser() - self.propose(target, y).log_normaliser()
         return y.log_prob - x.log_prob + back + gap
-
-    def _informed(self, target: Target, x: Point) -> Moves:
-        return 0.5 * target.moves(x)
 
     def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: Any = None) -> jax.Array:
         """½ D on the moves of one site within `radius` hops, -inf elsewhere."""

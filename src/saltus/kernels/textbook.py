@@ -22,7 +22,7 @@ def differences(target: Target, codes: jax.Array, new: jax.Array) -> jax.Array:
     model = target.differences
     if isinstance(model, Differences):
         table = model.fn(target.params, s, codes)
-        table = table if table.ndim == 2 else table[:, None] * jnp.arange(2)
+        table = table if table.ndim == 2 else table[:, None] * jnp.arange(2, dtype=table.dtype)
         sites = jnp.arange(len(codes))
         return jnp.sum(table[sites, new] - table[sites, codes])
     if isinstance(model, ExactDifferences):

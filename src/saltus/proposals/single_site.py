@@ -17,9 +17,12 @@ class SingleSite:
     moves: Moves
 
     def sample(self, key: jax.Array) -> jax.Array:
+        return self.moves.depart(random.categorical(key, self._weights()[1]))
+
+    def _weights(self) -> tuple[jax.Array, jax.Array]:
         scores = self.moves.departures()
-        weights = jnp.exp(scores - jnp.max(scores))
-        return self.moves.depart(random.categorical(key, weights))
+        top = jnp.max(scores)
+        return top, jnp.exp(scores - top)
 
     def log_prob(self, codes: jax.Array) -> jax.Array:
         one_site = jnp.sum(codes != self.moves.codes) == 1
@@ -27,7 +30,8 @@ class SingleSite:
 
     def log_normaliser(self) -> jax.Array:
         """L = log sum over (i, v ≠ s_i) of exp(score_i(v))."""
-        return jax.scipy.special.logsumexp(self.moves.departures())
+        top, weights = self._weights()
+        return top + jnp.log(jnp.sum(weights))
 
 
 @record
