@@ -1,8 +1,13 @@
 import contextlib
 import os
+import signal
 
 import jax
 import pytest
+
+# What runs in the background ignores Ctrl-C, and so would every process under test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -249,7 +249,7 @@ def inverse_cdf(u: jax.Array, weights: jax.Array) -> jax.Array:
     padding = [(0, num_blocks * size - k), *[(0, 0)] * len(rest)]
     blocks = jnp.pad(weights, padding).reshape(num_blocks, size, *rest)
     block = inverse_cdf(u[1:], blocks.sum(1))
-    inside = jnp.take_along_axis(blocks, block[None, None], axis=0)[0]
+    inside = stored(lambda b, i: jnp.take_along_axis(b, i[None, None], axis=0)[0], blocks, block)  # or it is gathered 64 times
     return block * size + _first_beyond(u[0], inside)
 
 

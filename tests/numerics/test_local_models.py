@@ -10,6 +10,7 @@ import pytest
 from grid import SPACES
 
 import saltus
+from saltus.targets.interaction import interaction
 from saltus.testing import rugged
 
 
@@ -103,3 +104,34 @@ def test_exact_differences_at_a_thousand_sites_fit_in_memory():
     """All 9000 changed states of 4 chains at once: 144 MB for s alone, and as much again for each intermediate."""
     kilobytes = int(subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=300).stdout)
     assert kilobytes < 140_000
+
+
+# ---- neighbours on a lattice ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(5,), (2,), (1,), (2, 3), (3, 2), (1, 4), (4, 1), (3, 2, 4), (4, 3, 5), (2, 2, 2)], ids=str)
+def test_the_pull_of_a_lattice_is_the_sum_over_its_edges(shape):
+    """Any number of axes, sides of one and two among them, one coupling per axis; also for several states at once."""
+    lattice, rng = interaction(shape), np.random.default_rng(0)
+    d, coupling = lattice.num_sites, rng.normal(size=len(shape)).astype(np.float32)
+    J = np.zeros((d, d))
+    for (i, j), w in zip(
+        np.asarray(lattice.graph.incidence.edges), np.asarray(lattice.weights(jnp.asarray(coupling))), strict=True
+    ):
+        J[i, j] += w
+        J[j, i] += w
+    x = rng.normal(size=(3, d)).astype(np.float32)
+    np.testing.assert_allclose(lattice.pull(jnp.asarray(coupling), jnp.asarray(x)), x @ J, atol=1e-5)
+    slope = jax.grad(lambda x: jnp.sum(x * lattice.pull(jnp.asarray(coupling), x)))(jnp.asarray(x[0]))
+    np.testing.assert_allclose(slope, 2 * J @ x[0], atol=1e-5)
+
+
+def test_two_values_may_be_told_by_one_number_each():
+    """Differences of shape (d,): f at code 1 less f at code 0, the same as both columns."""
+    target = saltus.targets.ising((3, 3), 0.3, 0.1)
+    columns = lambda params, s, codes: jnp.stack([0 * s, target.differences.fn(params, s, codes)], axis=1)  # noqa: E731
+    both = target.replace(differences=saltus.Differences(columns, exact=True), structure=None)
+    codes = jnp.asarray(np.random.default_rng(0).integers(0, 2, 9), jnp.int32)
+    for new in (codes, 1 - codes):
+        a, b = (t.moves(t.point(codes)).at(new) for t in (target, both))
+        np.testing.assert_allclose(a, b, rtol=1e-6)

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ..errors import RunError
-from . import figures, scale, versus
+from . import choices, figures, profile, scale, versus
 from .lines import HEADER, Line, load, save
 
 GROUPS: dict[str, Callable[[], list[Line]]] = {
@@ -28,6 +28,8 @@ GROUPS: dict[str, Callable[[], list[Line]]] = {
     "values": scale.values,
     "differences": scale.differences,
     "devices": scale.devices,
+    "profile": profile.profile,
+    "choices": choices.choices,
 }
 
 
@@ -59,5 +61,6 @@ def bench(groups: Sequence[str], folder: Path | None, *, again: bool, tell: Call
         lines += measured
     missed = [line for line in lines if not line.passed]
     asked = [line for line in lines if line.goal is not None]
-    tell("", f"{len(asked) - len(missed)} of {len(asked)} goals are met.")
+    if asked:
+        tell("", f"{len(asked) - len(missed)} of {len(asked)} goals are met.")
     return not missed
