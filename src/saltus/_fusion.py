@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ._record import is_concrete
+
 
 def stored(compute: Callable[..., jax.Array], *arrays: Any) -> jax.Array:
     """`compute(*arrays)`, computed once, on its own, and stored.
@@ -16,7 +18,7 @@ def stored(compute: Callable[..., jax.Array], *arrays: Any) -> jax.Array:
     time. It drops `optimization_barrier` before it fuses, but fuses nothing into or out of a branch, and drops the barrier
     too late to see which branch is taken.
     """
-    if jax.default_backend() != "cpu":
+    if jax.default_backend() != "cpu" or is_concrete(arrays):  # nothing is fused outside jit
         return compute(*arrays)
     # zeros_like(compute(...)) is plain zeros, of the type that shard_map expects of both branches
     return lax.cond(lax.optimization_barrier(True), compute, lambda *a: jnp.zeros_like(compute(*a)), *arrays)

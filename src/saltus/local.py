@@ -68,7 +68,8 @@ class Gradient(LocalModel):
         return target.space.linear(codes, local)
 
     def change(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
-        return jnp.sum(target.space.ravel(local) * target.space.displacement(codes, new))
+        delta = target.space.displacement(codes, new)
+        return jnp.sum(jnp.where(delta == 0, 0, target.space.ravel(local) * delta))  # a site that stays may have any slope
 
 
 @record
@@ -129,8 +130,12 @@ class Differences(LocalModel):
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         if not self.exact:
             return brute_force(target, codes, f, sites)
-        packed = jnp.take(self.packed(target, codes), sites, axis=-1, mode="clip")
-        return (packed.T if packed.ndim == 2 else jnp.stack([jnp.zeros_like(packed), packed], axis=1)), jnp.zeros((), jnp.int32)
+        packed, none = jnp.take(self.packed(target, codes), sites, axis=-1, mode="clip"), jnp.zeros((), jnp.int32)
+        if packed.ndim == 2:
+            return packed.T, none
+        first = (jnp.take(codes, sites, mode="clip") == 0)[:, None]  # 0 at the current value, whatever the other one has
+        zero = jnp.zeros_like(packed)
+        return jnp.where(first, jnp.stack([zero, packed], axis=1), jnp.stack([-packed, zero], axis=1)), none
 
     def packed(self, target: Target, codes: jax.Array) -> jax.Array:
         """The table of all sites at once, as `Space.packed` has it."""

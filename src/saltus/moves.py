@@ -72,7 +72,7 @@ class Moves:
         raise NotImplementedError
 
     def sample(self, key: jax.Array) -> jax.Array:
-        """Codes drawn from prod_i softmax_v(score_i), one uniform per site."""
+        """Codes drawn from prod_i softmax_v(score_i): one uniform per site, or `num_units` for more than 64 values."""
         return self.choose(random.unit(key, (random.num_units(self.num_values), *self.codes.shape), self.scores.dtype))
 
     def choose(self, u: jax.Array) -> jax.Array:

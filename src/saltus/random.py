@@ -84,11 +84,18 @@ def _bits(shape, dtype, words):
     return (x0.astype(dtype) << 32) | x1.astype(dtype)
 
 
-def _both(num, words):
-    """Both words of each of `num` counters, as one complex number: two arrays would be computed in two loops, each with all
-    20 rounds."""
-    real, imaginary = (lax.bitcast_convert_type(x, jnp.float32) for x in _threefry(words, _counter((num,))))
-    return lax.complex(real, imaginary)
+def _unit_pairs(num, words):
+    """A uniform from either word of each of `num` counters, as one complex number: two arrays would be computed in two loops,
+    each with all 20 rounds."""
+    return lax.complex(*(_to_unit(x, np.dtype("float32")) for x in _threefry(words, _counter((num,)))))
+
+
+def _to_unit(raw, dtype):
+    """(n + ½) 2^-m, n the first m bits of a word of m + 1."""
+    m = 8 * dtype.itemsize - 1
+    # signed: XLA converts int32 to float32 in one instruction, and uint32 not
+    n = (raw >> 1).astype(f"int{m + 1}").astype(dtype)
+    return jnp.minimum((n + 0.5) * 2.0**-m, np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
 
 
 def _normal_pairs(num, words):
@@ -97,7 +104,7 @@ def _normal_pairs(num, words):
     φ is within ±π/4, where short series are right to the last bit but one; a sign and an exchange make it a whole circle.
     """
     x0, x1 = _threefry(words, _counter((num,)))
-    r = jnp.sqrt(-2 * jnp.log(((x0 >> 1).astype(jnp.int32).astype(jnp.float32) + 0.5) * np.float32(2.0**-31)))
+    r = jnp.sqrt(-2 * jnp.log(_to_unit(x0, np.dtype("float32"))))
     phi = ((x1 >> 2).astype(jnp.int32).astype(jnp.float32) + 0.5) * np.float32(2.0**-31 * np.pi) - np.float32(np.pi / 4)
     square = phi * phi
     sine = phi * _series(square, [1 / math.factorial(n) * (-1) ** (n // 2) for n in (1, 3, 5, 7, 9)])
@@ -196,10 +203,14 @@ def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Ar
     shape, dtype = _shape(shape), np.dtype(jnp.result_type(dtype))
     if dtype not in _UINT:
         raise TypeError(f"`unit` draws float32 or float64, not {dtype}.")
-    m = 8 * dtype.itemsize - 1
-    # signed: XLA converts int32 to float32 in one instruction, and uint32 not
-    n = (_raw(key, shape, _UINT[dtype]) >> 1).astype(f"int{m + 1}").astype(dtype)
-    return jnp.minimum((n + 0.5) * 2.0**-m, np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
+    if dtype != np.float32 or not _unrolls(key, shape):
+        return _to_unit(bits(key, shape, _UINT[dtype]), dtype)
+    return _halves(_once(_unit_pairs, (-(-math.prod(shape) // 2),), _words(key)), shape)
+
+
+def _halves(pairs: jax.Array, shape: tuple) -> jax.Array:
+    """Real parts, then imaginary parts, as many as `shape` holds."""
+    return jnp.concatenate([lax.real(pairs), lax.imag(pairs)])[: math.prod(shape)].reshape(shape)
 
 
 def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:
@@ -207,19 +218,7 @@ def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.A
     shape, dtype = _shape(shape), _float(dtype)
     if dtype != np.float32 or not _unrolls(key, shape):
         return normal(key, shape, dtype)
-    num = math.prod(shape)
-    pairs = _once(_normal_pairs, (-(-num // 2),), _words(key))
-    return jnp.concatenate([lax.real(pairs), lax.imag(pairs)])[:num].reshape(shape)
-
-
-def _raw(key: jax.Array, shape: tuple, word: np.dtype) -> jax.Array:
-    """Uniform bits; 32 of them from either word of a counter, so that half as many counters do."""
-    num = math.prod(shape)
-    if word != _WORD or not _unrolls(key, shape):
-        return bits(key, shape, word)
-    pairs = _once(_both, (-(-num // 2),), _words(key))
-    halves = [lax.bitcast_convert_type(x, jnp.uint32) for x in (lax.real(pairs), lax.imag(pairs))]
-    return jnp.concatenate(halves)[:num].reshape(shape)
+    return _halves(_once(_normal_pairs, (-(-math.prod(shape) // 2),), _words(key)), shape)
 
 
 def categorical(key: jax.Array, weights: jax.Array) -> jax.Array:

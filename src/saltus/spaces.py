@@ -282,20 +282,27 @@ class Space:
         return self.unpacked(codes, self.packed(table))
 
     def conditionals(self, codes: jax.Array, packed: jax.Array) -> Moves:
-        """Moves whose softmax is that of each site of a packed table; unlike `unpacked`, fine where the current value has -inf."""
-        if self.num_values > 2:
-            return Tables(codes, packed)
-        return self.unpacked(codes, jnp.where(jnp.isnan(packed), 0, packed))  # both values impossible: either is as good
+        """Moves whose softmax is that of each site of a packed table; unlike `unpacked`, fine where the current value has -inf.
 
-    def choose(self, packed: jax.Array, u: jax.Array) -> jax.Array:
-        """Codes of all sites from the conditionals of a packed table, given uniforms as for `Moves.choose`."""
-        codes = jnp.zeros(self.num_sites, jnp.int32)  # seen from code 0; where both values are impossible, it stays
-        return self.unpacked(codes, packed).choose(u) if self.num_values == 2 else Tables(codes, packed).choose(u)
+        Undefined values are impossible; a site of two values stays where it is if one is undefined or both are impossible.
+        """
+        return self.unpacked(codes, packed) if self.num_values == 2 else Tables(codes, _possible(packed))
+
+    def choose(self, codes: jax.Array, packed: jax.Array, u: jax.Array) -> jax.Array:
+        """Codes of all sites drawn from `conditionals`, given uniforms as for `Moves.choose`."""
+        if self.num_values > 2:
+            return Tables(codes, _possible(packed)).choose(u)
+        drawn = Flips(jnp.zeros_like(codes), packed).choose(u)  # seen from code 0: faster
+        return jnp.where(jnp.isnan(packed), codes, drawn)
 
     def within(self, codes: jax.Array, radius: jax.Array) -> Moves:
         """Scores 0 within `radius` hops and -inf beyond."""
         near = self.hops(codes, jnp.arange(self.num_values, dtype=codes.dtype)[:, None]) <= radius
         return self.moves(codes, jnp.where(near, 0.0, -jnp.inf).astype(default_float()).T)
+
+
+def _possible(packed: jax.Array) -> jax.Array:
+    return jnp.where(jnp.isnan(packed), -jnp.inf, packed)
 
 
 def _over_vector(x: jax.Array, ndim: int) -> jax.Array:

@@ -10,6 +10,7 @@ import pytest
 from grid import SPACES
 
 import saltus
+from saltus.adaptation.compiling import seconds_compiling
 from saltus.targets.interaction import interaction
 from saltus.testing import rugged
 
@@ -135,3 +136,51 @@ def test_two_values_may_be_told_by_one_number_each():
     for new in (codes, 1 - codes):
         a, b = (t.moves(t.point(codes)).at(new) for t in (target, both))
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_a_closed_form_may_say_that_code_zero_is_impossible():
+    """The table seen from the current code: 0 there, -inf at the other, not inf - inf."""
+
+    def log_prob(s):
+        return jnp.where(jnp.sum(s) == 0, -jnp.inf, 0.3 * jnp.sum(s))
+
+    def table(params, s, codes):
+        change = lambda i, v: log_prob(s.at[i].set(v))  # noqa: E731
+        return jax.vmap(lambda i: jnp.stack([change(i, 0.0), change(i, 1.0)]))(jnp.arange(6, dtype=jnp.int32))
+
+    closed = saltus.Differences(table, exact=True)
+    target = saltus.Target(log_prob, saltus.Binary(6), initial=np.eye(6, dtype=int)[0], differences=closed)
+    x = target.point(target.initial)
+    rows, _ = target.exact_rows(x, jnp.arange(6, dtype=jnp.int32))
+    np.testing.assert_allclose(rows[0], [-np.inf, 0])
+
+
+@pytest.mark.parametrize("scan", ["systematic", "coloured"])
+def test_gibbs_stays_where_a_closed_form_is_undefined(scan):
+    def table(params, s, codes):
+        return jnp.zeros((3, 2)).at[0, 1].set(jnp.nan)
+
+    closed = saltus.Differences(table, exact=True)
+    alone = saltus.Graph([[], [], []])
+    target = saltus.Target(lambda s: 0.0 * jnp.sum(s), saltus.Binary(3), differences=closed, structure=alone, verify=False)
+    kernel = saltus.Gibbs(scan)
+    for start in (0, 1):
+        x = kernel.init(target, jnp.full(3, start, jnp.int32))
+        for t in range(5):
+            x, _ = jax.jit(kernel.step)(jax.random.key(t), target, x)
+            assert x.codes[0] == start
+
+
+def test_an_infinite_slope_at_a_site_that_stays_does_not_matter():
+    target = saltus.Target(lambda s: -jnp.sum(jnp.sqrt(s[:3])) + 0.1 * jnp.sum(s[3:]), saltus.Binary(6))
+    x = target.point(jnp.zeros(6, jnp.int32))
+    assert float(target.change(x, jnp.array([0, 0, 0, 1, 1, 0], jnp.int32))) == pytest.approx(0.2)
+
+
+def test_evaluating_again_does_not_compile_again():
+    target, codes = saltus.targets.ising((4, 4), 0.3), jnp.zeros(16, jnp.int32)
+    target.value(codes)
+    before = seconds_compiling()
+    for _ in range(3):
+        target.value(codes)
+    assert seconds_compiling() == before

@@ -226,8 +226,7 @@ def test_unit_is_its_formula_and_stays_inside_at_extreme_bits(monkeypatch, x64):
         word, dtype, m = (jnp.uint64, jnp.float64, 63) if x64 else (jnp.uint32, jnp.float32, 31)
         top = 2 ** (m + 1)
         extreme = [0, 1, 2, 3, top - 1, top - 2, top - 2**8, top - 2**12, top // 2, top // 2 - 1]
-        monkeypatch.setattr(random, "_raw", lambda key, shape, dtype: jnp.array(extreme, word))
-        u = random.unit(KEY, (len(extreme),))
+        u = random._to_unit(jnp.array(extreme, word), np.dtype(dtype))
         assert u.dtype == dtype
         assert u[0] == u[1] == 2.0 ** -(m + 1)
         assert u[2] == u[3] == 1.5 * 2.0**-m
@@ -243,7 +242,10 @@ def test_unit_uses_both_words_of_every_counter(num):
     half = -(-num // 2)
     counters = jnp.concatenate([jnp.zeros(half, jnp.uint32), jnp.arange(half, dtype=jnp.uint32)])
     words = jax.extend.random.threefry_2x32(jax.random.key_data(KEY), counters)
-    np.testing.assert_array_equal(jax.jit(random._raw, static_argnums=(1, 2))(KEY, (num,), np.dtype("uint32")), words[:num])
+    expected = random._to_unit(words, np.dtype("float32"))[:num]
+    np.testing.assert_array_equal(jax.jit(lambda key: random.unit(key, (num,)))(KEY), expected)
+    with jax.debug_nans(True):
+        np.testing.assert_array_equal(random.unit(KEY, (num,)), expected)
 
 
 def test_unit_refuses_other_dtypes():

@@ -1,9 +1,12 @@
 """Steps between draws: enough for 400 effective draws within a minute, plenty within twenty seconds, odd where parity asks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import saltus
+from saltus.adaptation.lap import Lap
 from saltus.diagnostics.worth import Worth, series, worth
 from saltus.run.settings import read_settings
 from saltus.run.thinning import CAP_SECONDS, ENOUGH, PLENTY, choose_thin
@@ -55,6 +58,8 @@ def test_a_race_is_followed_by_more_than_it_cost_as_far_as_a_minute_goes():
     assert thin(10.0, least=28_000).thin == 7
     assert thin(10.0, least=280_000).thin == 70
     assert thin(10.0, least=1e9).thin == 2**15
+    slow = {"steps": 2000.0, "per_step": 2e-4}  # 400 effective draws fit into a minute, twice the race does not
+    assert thin(**slow, least=4e6).thin >= thin(**slow).thin
 
 
 def test_what_cannot_be_known_gives_one():
@@ -123,3 +128,14 @@ def test_gwg_gets_odd_distances():
     target = saltus.targets.ising((6, 6), 0.35)
     run = saltus.sample(target, saltus.GWG(), num_draws=50, num_warmup=300, progress=False)
     assert run.attrs["thin"] % 2 == 1
+
+
+def test_chains_apart_are_not_called_too_short():
+    """Chain by chain they made thousands of effective draws: that they disagree is no lack of time."""
+    rng = np.random.default_rng(0)
+    apart = worth({"energy": rng.normal(size=(4, 10_000)) + 5 * np.arange(4)[:, None]})
+    slow = worth({"energy": np.cumsum(rng.normal(size=(4, 1000)), axis=1)})
+    lap = Lap(apart, 10_000, 1e-5, 0.5, 1.0, 4, np.zeros((4, 1)))
+    assert apart.rhat > 2
+    assert not lap.too_short
+    assert replace(lap, worth=slow, steps=1000).too_short

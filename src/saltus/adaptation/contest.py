@@ -149,7 +149,7 @@ class Contest:
         return bool(agree(np.array(time.monotonic() > self.deadline)))
 
     def final_heat(self) -> None:
-        """Those that may still win run once more, for longer, while the allowance lasts.
+        """Those near the best run once more, for longer, while the allowance lasts.
 
         Among them are those whose chains did not agree but had too little time to: their second lap counts alone.
         """

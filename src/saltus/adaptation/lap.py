@@ -45,8 +45,8 @@ class Lap:
 
     @property
     def too_short(self) -> bool:
-        """Whether it moved, but made too few effective draws to say that its chains disagree."""
-        return self.jump > 0 and self.steps * self.num_chains < _TOO_FEW * self.worth.steps
+        """Whether it moved, but too little, chain by chain, to say that its chains disagree."""
+        return self.jump > 0 and self.steps * self.num_chains < _TOO_FEW * self.worth.within
 
     def and_then(self, later: Lap) -> Lap:
         """Both laps as one: effective draws add up, and the later says whether chains agree."""

@@ -40,8 +40,9 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    named = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return named[0].split(":", 1)[1].strip() if named else platform.machine()
+    told = Path("/proc/cpuinfo")
+    named = [line for line in told.read_text().splitlines() if line.startswith("model name")] if told.exists() else []
+    return named[0].split(":", 1)[1].strip() if named else platform.processor() or platform.machine()
 
 
 def bench(groups: Sequence[str], folder: Path | None, *, again: bool, tell: Callable[..., None]) -> bool:

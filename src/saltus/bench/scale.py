@@ -76,10 +76,10 @@ def _potts(kernel: Kernel, side: int) -> Problem:
 
 def lattices() -> list[Line]:
     return [
-        *_grows("Ising by rolls, NCG", partial(_ising, saltus.NCG(1.0)), 4),
-        *_grows("Ising by rolls, coloured Gibbs", partial(_ising, saltus.Gibbs("coloured")), 4),
-        *_grows("Ising by rolls, BlockGibbs", partial(_ising, saltus.BlockGibbs()), 4),
-        *_grows("Potts by rolls, NCG", partial(_potts, saltus.NCG(1.0)), 2),
+        *_grows("Ising lattice, NCG", partial(_ising, saltus.NCG(1.0)), 4),
+        *_grows("Ising lattice, coloured Gibbs", partial(_ising, saltus.Gibbs("coloured")), 4),
+        *_grows("Ising lattice, BlockGibbs", partial(_ising, saltus.BlockGibbs()), 4),
+        *_grows("Potts lattice, NCG", partial(_potts, saltus.NCG(1.0)), 2),
     ]
 
 

@@ -89,7 +89,7 @@ BENCH = """\
   compile      seconds of compilation
   import       import saltus / import jax
   chains       1 to 10 000 chains
-  lattices     10^4 to 10^6 sites, by rolls
+  lattices     10^4 to 10^6 sites of a lattice
   graphs       the same, as a list of edges
   low-rank     PAVG with a preconditioner of rank 32, to 10^6 sites
   values       50 to 5000 values per site

@@ -27,11 +27,15 @@ _CONFIDENCE = 0.999
 
 @dataclass(frozen=True)
 class Worth:
-    """Of the worst statistic: steps per effective draw (infinite where none ever varies), and the largest R-hat."""
+    """Of the worst statistic: steps per effective draw (infinite where none ever varies), and the largest R-hat.
+
+    within: steps per effective draw as single chains show them, the largest of all statistics.
+    """
 
     steps: float
     rhat: float
     worst: str
+    within: float = 0.0
 
 
 def reference_chains(num_chains: int) -> np.ndarray:
@@ -59,15 +63,15 @@ def worth(statistics: dict[str, np.ndarray]) -> Worth:
     told = {name: _steps_and_rhat(x) for name, x in statistics.items()}
     judged = {name: found for name, found in told.items() if found is not None}
     if not judged:
-        return Worth(np.inf, np.inf, "everything is constant")
+        return Worth(np.inf, np.inf, "everything is constant", np.inf)
     worst = max(judged, key=lambda name: judged[name][0])
-    return Worth(judged[worst][0], max(rhat for _, rhat in judged.values()), worst)
+    return Worth(judged[worst][0], max(rhat for _, rhat, _ in judged.values()), worst, max(w for *_, w in judged.values()))
 
 
-def _steps_and_rhat(x: np.ndarray) -> tuple[float, float] | None:
+def _steps_and_rhat(x: np.ndarray) -> tuple[float, float, float] | None:
     n = x.shape[1]
     if n < FEWEST_DRAWS:
-        return np.inf, np.inf
+        return np.inf, np.inf, np.inf
     if np.ptp(x) == 0:
         return None
     rhat = float(split_rhat(x))
@@ -75,4 +79,4 @@ def _steps_and_rhat(x: np.ndarray) -> tuple[float, float] | None:
     within = len(x) / worth_of_chains if worth_of_chains > 0 else np.inf
     between, freedom = (rhat**2 - 1) * (n // 2), 2 * len(x) - 1
     chance = chi2.ppf(_CONFIDENCE, freedom) / freedom
-    return float(between if between > chance * within else within), rhat
+    return float(between if between > chance * within else within), rhat, float(within)

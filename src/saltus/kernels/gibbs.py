@@ -73,7 +73,7 @@ class Gibbs(Kernel):
 
         def update(colour: jax.Array, codes: jax.Array) -> jax.Array:
             active = stored(lambda c: -(colours == c).astype(codes.dtype), colour)  # all bits or none: faster than a choice
-            return codes ^ ((space.choose(closed.packed(target, codes), u) ^ codes) & active)
+            return codes ^ ((space.choose(codes, closed.packed(target, codes), u) ^ codes) & active)
 
         return Point(jax.lax.fori_loop(0, self.blocks(target).shape[0], update, codes), jnp.zeros((), default_float()))
 

@@ -22,7 +22,7 @@ class SingleSite:
     def _weights(self) -> tuple[jax.Array, jax.Array]:
         scores = self.moves.departures()
         top = jnp.max(scores)
-        return top, jnp.exp(scores - top)
+        return top, jnp.where(scores == top, 1, jnp.exp(scores - top))  # even where all are -inf or one is +inf
 
     def log_prob(self, codes: jax.Array) -> jax.Array:
         one_site = jnp.sum(codes != self.moves.codes) == 1

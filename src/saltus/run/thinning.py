@@ -3,7 +3,7 @@ r"""`thin="auto"`: steps per kept draw, chosen once, from what the warm-up shows
 With τ steps per effective draw (`diagnostics.worth`), N draws of C chains and n steps between draws are worth about
 N C n / τ. Aimed at is as many as make R-hat a sharp instrument, 2000, as far as that takes no more than twenty seconds; and at
 least 400 (with a quarter in reserve, since τ is estimated), as far as that takes no more than a minute; never more than
-one effective draw per draw. Where a race went before, at least twice as many steps as that made, within the same minute:
+one effective draw per draw. Unless a race went before: then at least twice as many steps as that made, within the same minute:
 to choose should not cost more than to draw.
 """
 
@@ -65,8 +65,8 @@ def choose_thin(
         return wanted if wanted <= most else 2 ** int(math.log2(max(most, 1)))
 
     enough = steps_for(_RESERVE * ENOUGH)
-    least = max(enough, math.ceil(least_steps / total))
-    thin = max(within(steps_for(PLENTY), PLENTY_SECONDS), within(least, CAP_SECONDS), 1)
+    after_a_race = within(math.ceil(least_steps / total), CAP_SECONDS)
+    thin = max(within(steps_for(PLENTY), PLENTY_SECONDS), within(enough, CAP_SECONDS), after_a_race, 1)
     thin += parity and thin % 2 == 0
     cap = max(min(CAP_SECONDS, seconds_left), 0)
     return Thinning(thin, f"{thin}: {_because(found, thin * total / found.steps, thin < enough, cap)}")

@@ -1,4 +1,4 @@
-"""Pairwise interactions of sites: periodic lattices by rolls, any graph by padded neighbour tables; nothing d x d."""
+"""Pairwise interactions of sites: periodic lattices by shifts, any graph by padded neighbour tables; nothing d x d."""
 
 from __future__ import annotations
 
