@@ -135,7 +135,8 @@ class Differences(LocalModel):
             return packed.T, none
         first = (jnp.take(codes, sites, mode="clip") == 0)[:, None]  # 0 at the current value, whatever the other one has
         zero = jnp.zeros_like(packed)
-        return jnp.where(first, jnp.stack([zero, packed], axis=1), jnp.stack([-packed, zero], axis=1)), none
+        rows = jnp.where(first, jnp.stack([zero, packed], axis=1), jnp.stack([-packed, zero], axis=1))
+        return jnp.where(jnp.isnan(rows), -jnp.inf, rows), none
 
     def packed(self, target: Target, codes: jax.Array) -> jax.Array:
         """The table of all sites at once, as `Space.packed` has it."""

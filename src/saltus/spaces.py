@@ -284,12 +284,14 @@ class Space:
     def conditionals(self, codes: jax.Array, packed: jax.Array) -> Moves:
         """Moves whose softmax is that of each site of a packed table; unlike `unpacked`, fine where the current value has -inf.
 
-        Undefined values are impossible; a site of two values stays where it is if one is undefined or both are impossible.
+        Where both of two values are impossible, either is as good: so a chain leaves a bad start.
         """
-        return self.unpacked(codes, packed) if self.num_values == 2 else Tables(codes, _possible(packed))
+        if self.num_values > 2:
+            return Tables(codes, _possible(packed))
+        return self.unpacked(codes, jnp.where(jnp.isnan(packed), 0, packed))
 
     def choose(self, codes: jax.Array, packed: jax.Array, u: jax.Array) -> jax.Array:
-        """Codes of all sites drawn from `conditionals`, given uniforms as for `Moves.choose`."""
+        """Codes of all sites, drawn from a packed table, given uniforms as for `Moves.choose`; a site it leaves undefined stays."""
         if self.num_values > 2:
             return Tables(codes, _possible(packed)).choose(u)
         drawn = Flips(jnp.zeros_like(codes), packed).choose(u)  # seen from code 0: faster
