@@ -130,22 +130,14 @@ class Differences(LocalModel):
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         if not self.exact:
             return brute_force(target, codes, f, sites)
-        packed, none = jnp.take(self.packed(target, codes), sites, axis=-1, mode="clip"), jnp.zeros((), jnp.int32)
-        if packed.ndim == 2:
-            return packed.T, none
-        first = (jnp.take(codes, sites, mode="clip") == 0)[:, None]  # 0 at the current value, whatever the other one has
-        zero = jnp.zeros_like(packed)
-        rows = jnp.where(first, jnp.stack([zero, packed], axis=1), jnp.stack([-packed, zero], axis=1))
-        return jnp.where(jnp.isnan(rows), -jnp.inf, rows), none
+        packed = jnp.take(self.packed(target, codes), sites, axis=-1, mode="clip")
+        return target.space.rows(jnp.take(codes, sites, mode="clip"), packed), jnp.zeros((), jnp.int32)
 
     def packed(self, target: Target, codes: jax.Array) -> jax.Array:
         """The table of all sites at once, as `Space.packed` has it."""
-        d, k = target.space.num_sites, target.space.num_values
-        table = self.fn(target.params, target.space.embed(codes), codes)
-        if k == 2 and jnp.shape(table) == (d,):
-            return table
-        if jnp.shape(table) != (d, k):
-            expected = f"(d, k) = {(d, k)}" + (f" or ({d},)" if k == 2 else "")
+        table, shapes = self.fn(target.params, target.space.embed(codes), codes), target.space.table_shapes
+        if jnp.shape(table) not in shapes:
+            expected = "(d, k) = " + " or ".join(map(str, shapes))
             raise TargetError("`differences` returned another shape.", expected=expected, found=str(jnp.shape(table)))
         return target.space.packed(table)
 

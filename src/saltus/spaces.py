@@ -269,7 +269,22 @@ class Space:
 
     def packed(self, table: jax.Array) -> jax.Array:
         """A (d, k) table over values as Points keep it: (d,) how much more code 1 has than code 0, or (k, d)."""
+        if table.ndim == 1:
+            return table
         return table[:, 1] - table[:, 0] if self.num_values == 2 else table.T
+
+    @property
+    def table_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of a table that `packed` takes: (d, k), and (d,) where there are two values."""
+        two = [(self.num_sites,)] if self.num_values == 2 else []
+        return [(self.num_sites, self.num_values), *two]
+
+    def rows(self, codes: jax.Array, packed: jax.Array) -> jax.Array:
+        """(d, k) the table that was packed, up to a constant per site: 0 at the current one of two values; NaN is impossible."""
+        if self.num_values == 2:
+            zero = jnp.zeros_like(packed)
+            packed = jnp.where(codes == 0, jnp.stack([zero, packed]), jnp.stack([-packed, zero]))
+        return _possible(packed.T)
 
     def unpacked(self, codes: jax.Array, packed: jax.Array) -> Moves:
         """Scores from a packed table; what it has at the current value is subtracted."""

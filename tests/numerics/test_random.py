@@ -221,7 +221,7 @@ def test_mistakes_meet_the_errors_of_jax():
 
 
 @pytest.mark.parametrize("x64", [False, True])
-def test_unit_is_its_formula_and_stays_inside_at_extreme_bits(monkeypatch, x64):
+def test_unit_is_its_formula_and_stays_inside_at_extreme_bits(x64):
     with jax.enable_x64(x64):
         word, dtype, m = (jnp.uint64, jnp.float64, 63) if x64 else (jnp.uint32, jnp.float32, 31)
         top = 2 ** (m + 1)

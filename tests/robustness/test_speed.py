@@ -70,3 +70,20 @@ def test_unknown_groups_are_refused(capsys):
         bench(["nonsense"], None, again=False, tell=print)
     assert main(["bench", "nonsense"]) == BAD_INPUT
     assert "textbook" in capsys.readouterr().err
+
+
+def test_a_group_whose_package_is_missing_is_told_and_not_passed(monkeypatch, capsys):
+    def absent():
+        raise ModuleNotFoundError("No module named 'thrml'", name="thrml")
+
+    monkeypatch.setitem(GROUPS, "thrml", absent)
+    monkeypatch.setitem(GROUPS, "steps", lambda: [Line("a ratio", (0.5,), 1.0)])
+    assert main(["bench", "thrml", "steps"]) == MISSED
+    out = capsys.readouterr().out
+    assert "thrml is not installed. pip install 'saltus[bench]'" in out
+    assert "1 of 1 goals are met. Not measured: thrml." in out
+
+
+def test_lines_fit_a_terminal():
+    told = str(Line("x" * 47, (0.001234, 123456.0), 1000, note="more"))
+    assert max(map(len, told.splitlines())) <= 80

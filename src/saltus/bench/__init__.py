@@ -53,15 +53,23 @@ def bench(groups: Sequence[str], folder: Path | None, *, again: bool, tell: Call
     about = machine()
     tell(f"{about['versions']}; {about['machine']}", HEADER)
     lines: list[Line] = []
+    absent: list[str] = []
     for name in groups or GROUPS:
         known = load(folder, name) if folder and not again else []
-        measured = known or GROUPS[name]()
+        try:
+            measured = known or GROUPS[name]()
+        except ModuleNotFoundError as missing:
+            absent.append(name)
+            tell(f"{name}: not measured, {missing.name} is not installed. pip install 'saltus[bench]'")
+            continue
         if folder and not known:
             save(folder, name, measured, about)
         tell(*map(str, measured))
         lines += measured
     missed = [line for line in lines if not line.passed]
     asked = [line for line in lines if line.goal is not None]
-    if asked:
-        tell("", f"{len(asked) - len(missed)} of {len(asked)} goals are met.")
-    return not missed
+    told = f"{len(asked) - len(missed)} of {len(asked)} goals are met." if asked else ""
+    left = f"Not measured: {', '.join(absent)}." if absent else ""
+    if told or left:
+        tell("", f"{told} {left}".strip())
+    return not missed and not absent

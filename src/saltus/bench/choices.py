@@ -22,12 +22,12 @@ def choices() -> list[Line]:
     uniforms = _draws(lambda key: random.uniform(key, (100,))), _draws(lambda key: random.unit(key, (100,)))
     library = _draws(lambda key: jax.random.uniform(key, (100,))), _draws(lambda key: random.uniform(key, (100,)))
     return [
-        _line("uniforms: jax.random / the same bits, rounds written out", *library),
+        _line("uniforms: jax.random / rounds written out", *library),
         _line("uniforms: one word of each counter / both", *uniforms),
-        _line("normals: inverse error function / Box and Muller", *normals),
-        _line("neighbours in a 30x30 lattice: jnp.roll / slices", _neighbours(_rolls), _neighbours(interaction((30, 30)).pull)),
-        _line("exp of 100 sites x 5 values: values last / sites last", _exp((100, 5)), _exp((5, 100))),
-        _line("exp of 20 sites x 50 values: values last / sites last", _exp((20, 50)), _exp((50, 20))),
+        _line("normals: inverse error function / Box, Muller", *normals),
+        _line("neighbours, 30x30 lattice: jnp.roll / slices", _neighbours(_rolls), _neighbours(interaction((30, 30)).pull)),
+        _line("exp, 100 sites x 5 values: sites first / last", _exp((100, 5)), _exp((5, 100))),
+        _line("exp, 20 sites x 50 values: sites first / last", _exp((20, 50)), _exp((50, 20))),
     ]
 
 

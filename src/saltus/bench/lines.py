@@ -33,12 +33,13 @@ class Line:
     def __str__(self) -> str:
         goal = "" if self.goal is None else f"{'<=' if self.at_most else '>='} {self.goal:g}"
         low, high = (min(self.values), max(self.values)) if self.values else (float("nan"),) * 2
-        spread = f"{low:.3g} - {high:.3g}" if len(self.values) > 1 else ""
+        spread = f"{low:.3g} to {high:.3g}" if len(self.values) > 1 else ""
         verdict = "" if self.goal is None else "pass" if self.passed else "MISS"
-        return f"{self.what:<58}{goal:>8}{self.measured:>10.3g}   {spread:<17}{verdict:<6}{self.note}".rstrip()
+        note = f"\n    {self.note}" if self.note else ""
+        return f"{self.what:<47} {goal:>7}{self.measured:>8.3g}  {spread:<16}{verdict}".rstrip() + note
 
 
-HEADER = f"{'figure':<58}{'goal':>8}{'median':>10}   {'spread':<17}"
+HEADER = f"{'figure':<47} {'goal':>7}{'median':>8}  spread"
 
 
 def save(folder: Path, group: str, lines: Iterable[Line], about: dict[str, str]) -> None:

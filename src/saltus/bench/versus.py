@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import jax
 import numpy as np
 
 import saltus
@@ -44,8 +45,6 @@ def _laps(run: Callable[[], None]) -> Callable[[int], None]:
 
 def effective(target: Target, states: np.ndarray, reference: np.ndarray) -> float:
     """Effective draws of all chains, the fewer of the energy's and of the distance's from a reference: (chains, draws, d) codes."""
-    import jax
-
     value = jax.jit(jax.vmap(target.value))
     energy = np.stack([np.asarray(value(chain.astype(np.int32))) for chain in states])
     distance = np.abs(states.astype(np.int32) - reference).sum(-1).astype(float)

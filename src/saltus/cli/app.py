@@ -323,8 +323,8 @@ def bench(
 ) -> int:
     """How fast is it, on this machine?
 
-    Ratios measured in one run, each with its goal: against the bare gradient, against
-    code as one would first write it, against other packages, and as problems grow.
+    Ratios measured in one run, each with its goal: against the bare gradient,
+    textbook code and other packages, and as problems grow.
     """
     from ..bench import bench as measure
     from .ending import tell

@@ -98,7 +98,7 @@ BENCH = """\
   profile      where the time of a step goes (no goals)
   choices      why the code is written as it is (no goals)
 
-  thrml and peers need: pip install 'saltus[bench]'
+  thrml and peers need: pip install 'saltus\\[bench]'
 
 [bold]Examples[/]
   saltus bench steps textbook

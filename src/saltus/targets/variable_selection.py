@@ -49,7 +49,7 @@ def sparse_regression(
     `truth` is a `RegressionTruth` where at most 10^6 counts of identical columns are possible, else None.
     The likelihood is flat in s_i both at 0 and at 1, so the gradient of f is that of the prior to O(λ). At s = 0 that
     is about -1/α_π at every site and gradient samplers never leave: start at `initial`, or take differences="exact":
-    all single-site changes in closed form, at about three times the cost of the gradient.
+    all single-site changes in closed form.
     """
     if X is None and y is None:
         base = np.random.default_rng(seed).integers(0, 3, (20, 5))
