@@ -10,6 +10,11 @@ from jax import lax
 from ._record import is_concrete
 
 
+def total(x: jax.Array) -> jax.Array:
+    """sum_i x_i as a product with ones: of many chains at once a matrix product, several times as fast as XLA:CPU's own sums."""
+    return jnp.dot(x, jnp.ones_like(x), precision="highest")
+
+
 def stored(compute: Callable[..., jax.Array], *arrays: Any) -> jax.Array:
     """`compute(*arrays)`, computed once, on its own, and stored.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from ._fusion import total
 from ._record import record, static
 from .errors import TargetError
 from .moves import Moves
@@ -69,7 +70,7 @@ class Gradient(LocalModel):
 
     def change(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
         delta = target.space.displacement(codes, new)
-        return jnp.sum(jnp.where(delta == 0, 0, target.space.ravel(local) * delta))  # a site that stays may have any slope
+        return total(jnp.where(delta == 0, 0, target.space.ravel(local) * delta))  # a site that stays may have any slope
 
 
 @record

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from . import random
+from ._fusion import total
 from ._record import changed, record
 
 
@@ -39,12 +40,12 @@ class Moves:
 
     def at(self, codes: jax.Array) -> jax.Array:
         """sum_i score_i(codes_i): the score of moving every site at once."""
-        return jnp.sum(self.each(codes))
+        return total(self.each(codes))
 
     def log_normaliser(self) -> jax.Array:
         """Φ = sum_i log sum_v exp(score_i(v))."""
         top, mass = self.normaliser()
-        return jnp.sum(top) + log_product(mass, self.num_values)
+        return total(top) + log_product(mass, self.num_values)
 
     def log_prob(self, codes: jax.Array) -> jax.Array:
         """log of prod_i softmax_v(score_i) at `codes`."""
@@ -166,11 +167,13 @@ class Tables(Moves):
 def normaliser_gap(a: Moves, b: Moves) -> jax.Array:
     """Φ_a - Φ_b, differenced site by site before summing: no cancellation of two large sums in float32."""
     (top_a, mass_a), (top_b, mass_b) = a.normaliser(), b.normaliser()
-    return jnp.sum(top_a - top_b) + log_product(mass_a / mass_b, a.num_values)
+    return total(top_a - top_b) + log_product(mass_a / mass_b, a.num_values)
 
 
 def log_product(factors: jax.Array, bound: int) -> jax.Array:
-    """sum_i log(factors_i) for factors in [1/bound, bound]: as many as cannot overflow are multiplied per log taken."""
-    group = max(int(120 / max(bound - 1, 1).bit_length()), 1)
-    padded = jnp.pad(factors, (0, -factors.shape[0] % group), constant_values=1)
-    return jnp.sum(jnp.log(jnp.prod(padded.reshape(-1, group), axis=1)))
+    """sum_i log(factors_i) for factors in [1/bound, bound]: up to 16, as many as cannot overflow, are multiplied per log taken."""
+    most = max(120 // max(bound - 1, 1).bit_length(), 1)
+    for _ in range(min(most.bit_length() - 1, 4)):
+        half = -(-factors.shape[0] // 2)
+        factors = factors[:half] * jnp.pad(factors[half:], (0, 2 * half - factors.shape[0]), constant_values=1)
+    return total(jnp.log(factors))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import random
+from ._fusion import total
 from ._record import as_size, default_float, is_concrete
 from .errors import SpaceError
 from .moves import Flips, Moves, Tables
@@ -193,6 +194,14 @@ class Space:
             dtype = default_float()
             return self._spacing(dtype) * (b - a).astype(dtype)
         return self.ravel(self.embed(b) - self.embed(a))
+
+    def travel(self, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(|s_b - s_a|_1, number of sites at which they differ)."""
+        changed = total((a != b).astype(default_float())).astype(jnp.int32)
+        if self.num_values == 2:  # one pass over the sites, not two
+            step = np.abs(self.values[1] - self.values[0]).sum()
+            return changed * jnp.asarray(step, default_float()), changed
+        return total(jnp.abs(self.displacement(a, b))), changed
 
     # ---- tables ------------------------------------------------------------------------------------------------
 

@@ -85,5 +85,5 @@ def test_a_group_whose_package_is_missing_is_told_and_not_passed(monkeypatch, ca
 
 
 def test_lines_fit_a_terminal():
-    told = str(Line("x" * 47, (0.001234, 123456.0), 1000, note="more"))
+    told = str(Line("x" * 44, (0.8881, 0.9992, 1.554), 1000, note="more"))
     assert max(map(len, told.splitlines())) <= 80

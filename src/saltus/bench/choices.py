@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import random
+from .._fusion import total
 from ..targets.interaction import interaction
 from .clock import ratio, seconds_per_step
 from .lines import Line
@@ -24,10 +25,12 @@ def choices() -> list[Line]:
     return [
         _line("uniforms: jax.random / rounds written out", *library),
         _line("uniforms: one word of each counter / both", *uniforms),
-        _line("normals: inverse error function / Box, Muller", *normals),
+        _line("normals: inverse error function / Box-Muller", *normals),
         _line("neighbours, 30x30 lattice: jnp.roll / slices", _neighbours(_rolls), _neighbours(interaction((30, 30)).pull)),
-        _line("exp, 100 sites x 5 values: sites first / last", _exp((100, 5)), _exp((5, 100))),
-        _line("exp, 20 sites x 50 values: sites first / last", _exp((20, 50)), _exp((50, 20))),
+        _line("sums over 100 sites: jnp.sum / ones . x", _sums(jnp.sum), _sums(total)),
+        _line("sums over 900 sites: jnp.sum / ones . x", _sums(jnp.sum, 900), _sums(total, 900)),
+        _line("exp, 100 sites, 5 values: sites first / last", _exp((100, 5)), _exp((5, 100))),
+        _line("exp, 20 sites, 50 values: sites first / last", _exp((20, 50)), _exp((50, 20))),
     ]
 
 
@@ -57,6 +60,17 @@ def _neighbours(pull: Callable[[jax.Array, jax.Array], jax.Array]) -> Loop:
         return jnp.where(jax.vmap(lambda x: pull(jnp.float32(0.4), x))(x) > 0.1, 1.0, -1.0) * x
 
     return Loop(body, jnp.where(jax.random.bernoulli(jax.random.key(0), 0.5, (_CHAINS, 900)), 1.0, -1.0))
+
+
+def _sums(add: Callable[[jax.Array], jax.Array], d: int = 100) -> Loop:
+    """How many sites differ from those of the step before."""
+
+    def body(_: Any, t: jax.Array, state: Any) -> Any:
+        codes, count = state
+        new = codes ^ (t + jnp.arange(d, dtype=jnp.int32)) & 1
+        return new, count + jax.vmap(lambda a, b: add((a != b).astype(jnp.float32)))(new, codes)
+
+    return Loop(body, (jnp.zeros((_CHAINS, d), jnp.int32), jnp.zeros(_CHAINS)))
 
 
 def _exp(shape: tuple[int, int]) -> Loop:

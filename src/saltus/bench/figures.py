@@ -68,9 +68,9 @@ def regression() -> list[Line]:
     times = seconds_per_step({"ours": loops["ours"], "float64": _in_x64(loops["float64"])})
     note = f"ours {1e3 * np.median(times['ours']):.2f} ms"
     return [
-        Line("regression gradient: Cholesky in float64 / ours", ratio(times["float64"], times["ours"]), 2, False, note),
+        Line("regression: Cholesky in float64 / ours", ratio(times["float64"], times["ours"]), 2, False, note),
         Line("regression: error of f(s') - f(s) in float32", (regression_error(ours),), 1e-3),
-        Line("regression: fresh processes out of 20 that hang", (float(hanging(20)),), 0),
+        Line("regression: fresh processes that hang, of 20", (float(hanging(20)),), 0),
     ]
 
 
@@ -148,7 +148,7 @@ def compiling() -> list[Line]:
             times = max(times, int(compiled))
         slowest = max(seconds, key=lambda kernel: seconds[kernel])
         lines += [
-            Line(f"seconds of compilation, the slowest sampler, {name}", (seconds[slowest],), 3, note=slowest),
+            Line(f"compilation, slowest sampler: seconds, {name}", (seconds[slowest],), 3, note=slowest),
             Line(f"compilations of the steps of a run, {name}", (float(times),), 1),
         ]
     return lines

@@ -75,9 +75,9 @@ def _potts(kernel: Kernel, side: int) -> Problem:
 
 def lattices() -> list[Line]:
     return [
-        *_grows("Ising lattice, NCG", partial(_ising, saltus.NCG(1.0)), 4),
-        *_grows("Ising lattice, coloured Gibbs", partial(_ising, saltus.Gibbs("coloured")), 4),
-        *_grows("Ising lattice, BlockGibbs", partial(_ising, saltus.BlockGibbs()), 4),
+        *_grows("lattice, NCG", partial(_ising, saltus.NCG(1.0)), 4),
+        *_grows("lattice, coloured Gibbs", partial(_ising, saltus.Gibbs("coloured")), 4),
+        *_grows("lattice, BlockGibbs", partial(_ising, saltus.BlockGibbs()), 4),
         *_grows("Potts lattice, NCG", partial(_potts, saltus.NCG(1.0)), 2),
     ]
 
@@ -85,9 +85,9 @@ def lattices() -> list[Line]:
 def graphs() -> list[Line]:
     """The same lattice given as a list of edges."""
     return [
-        *_grows("Ising as a graph, NCG", partial(_ising_graph, saltus.NCG(1.0)), 4),
-        *_grows("Ising as a graph, coloured Gibbs", partial(_ising_graph, saltus.Gibbs("coloured")), 4),
-        *_grows("Ising as a graph, BlockGibbs", partial(_ising_graph, saltus.BlockGibbs()), 4),
+        *_grows("graph, NCG", partial(_ising_graph, saltus.NCG(1.0)), 4),
+        *_grows("graph, coloured Gibbs", partial(_ising_graph, saltus.Gibbs("coloured")), 4),
+        *_grows("graph, BlockGibbs", partial(_ising_graph, saltus.BlockGibbs()), 4),
     ]
 
 

@@ -63,7 +63,7 @@ class Gibbs(Kernel):
         if target.differences.closed_form:
             y = changed(y, log_prob=target.value(y.codes))  # closed forms know changes only, and need no f in between
         always = jnp.ones((), default_float())
-        return y, describe(target.space, x, y, jnp.ones((), bool), always, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined)
+        return y, describe(target.space, x, y, jnp.ones((), bool), always, undefined)
 
     def _sweep(self, key: jax.Array, target: Target, codes: jax.Array) -> Point:
         """Colour after colour by a closed form, which knows all sites at once: nothing is gathered or scattered."""
@@ -75,7 +75,9 @@ class Gibbs(Kernel):
             active = stored(lambda c: -(colours == c).astype(codes.dtype), colour)  # all bits or none: faster than a choice
             return codes ^ ((space.choose(codes, closed.packed(target, codes), u) ^ codes) & active)
 
-        return Point(jax.lax.fori_loop(0, self.blocks(target).shape[0], update, codes), jnp.zeros((), default_float()))
+        num = self.blocks(target).shape[0]
+        codes = jax.lax.fori_loop(0, num, update, codes, unroll=num <= 4)  # written out, few colours need no copies
+        return Point(codes, jnp.zeros((), default_float()))
 
     def _update(self, key: jax.Array, target: Target, x: Point, sites: jax.Array) -> tuple[Point, jax.Array]:
         rows, undefined = target.exact_rows(x, sites)

@@ -33,12 +33,10 @@ def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.
     rate = jnp.where(impossible | undefined, 0, jnp.exp(jnp.minimum(log_ratio, 0)))
     accepted = random.unit(key, (), default_float()) < rate
     kept = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), y, x)
-    return kept, describe(space, x, kept, accepted, rate, jnp.sum(y.codes != x.codes, dtype=jnp.int32), undefined.astype(jnp.int32))
+    return kept, describe(space, x, y, accepted, rate, undefined.astype(jnp.int32))
 
 
-def describe(
-    space: Space, x: Point, kept: Point, accepted: jax.Array, rate: jax.Array, changed_sites: jax.Array, undefined: jax.Array
-) -> Info:
-    """Info of a step from x to `kept`."""
-    jump = jnp.sum(jnp.abs(space.displacement(x.codes, kept.codes)))
-    return Info(accepted, rate, jnp.any(kept.codes != x.codes), jump, changed_sites, undefined)
+def describe(space: Space, x: Point, y: Point, accepted: jax.Array, rate: jax.Array, undefined: jax.Array) -> Info:
+    """Info of a step from x to y, if it was accepted."""
+    jump, changed = space.travel(x.codes, y.codes)
+    return Info(accepted, rate, accepted & (changed > 0), jnp.where(accepted, jump, 0), changed, undefined)

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._fusion import total
 from .._record import Number, as_float, as_positive, fill, record
 from ..errors import KernelError
 from ..moves import Moves
@@ -50,7 +51,7 @@ class PAVG(Kernel):
         bend = self.scale * self.preconditioner.matvec(delta)
         # Centred at s like the forward move; centring it at s' is a bug that only the fixed-z test sees.
         reverse = Factorised(target.moves(y).recentre(x.codes) + self._auxiliary(target, x, noise - bend))
-        error = y.log_prob - x.log_prob - target.change(x, y.codes) - 0.5 * jnp.sum(delta * bend)
+        error = y.log_prob - x.log_prob - target.change(x, y.codes) - 0.5 * total(delta * bend)
         return error + self.propose(target, x, noise).log_normaliser_minus(reverse)
 
     def _auxiliary(self, target: Target, x: Point, u: jax.Array) -> Moves:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
+from .._fusion import total
 from .._record import as_float
 from ..errors import TargetError
 from ..local import Differences
@@ -35,7 +35,7 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
     space = Spin(sites.num_sites)
 
     def log_prob(params: dict, x: jax.Array) -> jax.Array:
-        return jnp.sum(x * (0.5 * sites.pull(params["coupling"], x) + params["field"]))
+        return total(x * (0.5 * sites.pull(params["coupling"], x) + params["field"]))
 
     def differences(params: dict, x: jax.Array, codes: jax.Array) -> jax.Array:
         return 2 * (sites.pull(params["coupling"], x) + params["field"])
