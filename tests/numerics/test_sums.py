@@ -1,0 +1,39 @@
+"""Sums written for speed: products with ones, and many factors per logarithm."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saltus._fusion import stored, total
+from saltus.moves import log_product
+
+
+@pytest.mark.parametrize("d", [1, 2, 15, 16, 17, 1000])
+@pytest.mark.parametrize("bound", [2, 3, 50, 5000, 10**6])
+def test_log_product_is_the_sum_of_logs(d, bound):
+    factors = np.exp(np.random.default_rng(d).uniform(-1, 1, d) * np.log(bound)).astype(np.float32)
+    expected = np.log(factors.astype(np.float64)).sum()
+    scale = np.abs(np.log(factors.astype(np.float64))).sum()
+    np.testing.assert_allclose(log_product(jnp.asarray(factors), bound), expected, atol=2e-6 * scale)
+
+
+@pytest.mark.parametrize("bound", [2, 3, 50, 5000, 10**6])
+def test_log_product_neither_overflows_nor_vanishes(bound):
+    for each in (bound, 1 / bound):
+        np.testing.assert_allclose(log_product(jnp.full(1000, each, jnp.float32), bound), 1000 * np.log(each), rtol=1e-5)
+
+
+def test_total_is_a_sum():
+    x = np.random.default_rng(0).normal(size=(7, 900)).astype(np.float32)
+    np.testing.assert_allclose(jax.vmap(total)(jnp.asarray(x)), x.astype(np.float64).sum(1), atol=1e-3)
+    assert total(jnp.ones(2**20, jnp.float32)) == 2**20
+    for bad in (np.inf, -np.inf, np.nan):
+        np.testing.assert_equal(float(total(jnp.array([1.0, bad, 2.0]))), bad)
+    np.testing.assert_allclose(jax.grad(lambda x: total(x**2))(jnp.arange(3.0)), [0, 2, 4])
+
+
+def test_stored_is_what_it_computes():
+    x = jnp.arange(6.0)
+    np.testing.assert_array_equal(jax.jit(lambda x: stored(jnp.sin, x) + 1)(x), jax.jit(lambda x: jnp.sin(x) + 1)(x))
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: jnp.sum(stored(jnp.sin, x))))(x), jnp.cos(x), rtol=1e-6)
