@@ -197,11 +197,12 @@ class Space:
 
     def travel(self, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(|s_b - s_a|_1, number of sites at which they differ)."""
-        changed = total((a != b).astype(default_float())).astype(jnp.int32)
+        changed = total((a != b).astype(default_float()))
         if self.num_values == 2:  # one pass over the sites, not two
-            step = np.abs(self.values[1] - self.values[0]).sum()
-            return changed * jnp.asarray(step, default_float()), changed
-        return total(jnp.abs(self.displacement(a, b))), changed
+            jump = changed * jnp.asarray(np.abs(self.values[1] - self.values[0]).sum(), changed.dtype)
+        else:
+            jump = total(jnp.abs(self.displacement(a, b)))
+        return jump, changed.astype(jnp.int32)
 
     # ---- tables ------------------------------------------------------------------------------------------------
 
