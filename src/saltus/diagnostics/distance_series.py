@@ -38,7 +38,8 @@ class DistanceSeries:
 
     reference: codes of s_0 (site,). capacity: at most so many numbers are kept per chain; beyond it every second is dropped,
     and from then on only every `stride`-th draw is kept, whatever the sizes of the chunks. `ess()` is then that of the
-    thinned series, a lower bound: the mean of all draws averages `stride` thinned means of equal variance, and is no worse.
+    thinned series, a lower bound for a stationary chain: the mean of all draws averages `stride` thinned means of equal
+    variance, and is no worse.
 
         series = DistanceSeries(space, reference)
         for codes in chunks:                        # (chain, draw, site)

@@ -57,12 +57,12 @@ def pairwise_error(tally: Tally, pair_table: Any, domain: str = "code", sites: A
     table = _fitting(pair_table, "pair_table", (d, d, 2, 2))
     _one_of(domain, "domain", ("code", "paper"))
     chosen = _chosen(tally, sites)
-    square = np.ix_(chosen, chosen)
-    found = pair_tables(tally.frequencies[:, chosen, 1], tally.together[:, *square])
-    errors = np.abs(found - table[square]).sum(axis=(-2, -1))
+    found = pair_tables(tally.frequencies[:, chosen, 1], tally.together[:, chosen[:, None], chosen])
+    errors = np.abs(found - table[chosen[:, None], chosen]).sum(axis=(-2, -1))
     if domain == "paper":
         return errors.mean(axis=(1, 2))
-    return errors[:, *np.triu_indices(errors.shape[-1])].mean(axis=-1)
+    i, j = np.triu_indices(len(chosen))
+    return errors[:, i, j].mean(axis=-1)
 
 
 def mean_and_error(per_chain: Any) -> tuple[Any, Any]:

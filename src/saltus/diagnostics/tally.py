@@ -86,7 +86,7 @@ class Tally:
     def _products(self, what: str) -> np.ndarray:
         if self.products is None:
             raise SaltusError(
-                f"Categories have no {what.removeprefix('a ')}.",
+                f"Categories and directions have no {what.removeprefix('a ')}.",
                 expected="a space whose values are numbers: Binary, Spin or Ordinal",
                 found=str(self.space),
                 hint="tally.counts and marginal_kl work on every space",
