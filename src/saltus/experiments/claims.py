@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .samplers import look
-from .verdict import AXES, Comparison, Estimate, alike, common_budget, compare
-from .verdict import at_budget as _at_budget
+from .verdict import ALIKE, AXES, DECIDED, FAILS, HOLDS, UNDECIDED, Comparison, Estimate, at_budget, common_budget, compare
 
 Cells = dict[tuple[str, str], list[dict[str, Any]]]  # (problem, sampler) -> a cell for each seed
 
@@ -79,10 +79,16 @@ class Number:
     metric: str
     expected: float
     found: Estimate
+    seeds: int
 
     @property
     def verdict(self) -> str:
-        return alike(self.found, self.expected)
+        """Within 15 %, as measured; or not, by two standard errors. The reference is one run, as noisy as one of our seeds."""
+        off = abs(self.found.mean / self.expected - 1)
+        noise = DECIDED * math.hypot(self.found.error, math.sqrt(self.seeds) * self.found.error) / self.expected
+        if off <= ALIKE:
+            return HOLDS
+        return FAILS if off - noise > ALIKE else UNDECIDED
 
 
 # One run of an independent numpy implementation at the quick scale; the paper prints curves, not numbers.
@@ -105,5 +111,6 @@ def numbers(cells: Cells) -> list[Number]:
             measured = cells.get((problem, sampler))
             if measured:
                 end = common_budget(measured, "iterations")
-                found.append(Number(problem, sampler, metric, value, _at_budget(measured, metric, "iterations", end)))
+                last = at_budget(measured, metric, "iterations", end)
+                found.append(Number(problem, sampler, metric, value, last, len(measured)))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 import saltus
 
 from .cells import Cell
-from .lattice import STATE, correlated, draw_proposals, probabilities, proposal
+from .lattice import STATE, correlated, draw_proposals, proposal
 from .samplers import LOOKS
 from .settings import Scale
 
@@ -34,7 +34,6 @@ def kernels(target: saltus.Target) -> dict[str, saltus.Kernel]:
 def measure(cell: Cell, scale: Scale) -> dict[str, Any]:
     target = correlated()
     found = {name: proposal(kernel, target, STATE, scale.noises) for name, kernel in kernels(target).items()}
-    found["target"] = probabilities(target)
     return {"state": list(STATE), **{name: table.tolist() for name, table in found.items()}}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,13 @@ def reproduce(
     seeds = SCALES[scale].seeds if seeds is None else seeds
     if seeds < 1:
         raise RunError("`seeds` is too small.", expected="1 or more", found=str(seeds))
+    if find_spec("matplotlib") is None:
+        raise RunError("Figures need matplotlib.", expected="matplotlib", found="not installed", hint="pip install 'saltus[plots]'")
     folder = Folder(Path(out), scale)
     folder.claim()
     cells = [cell for each in chosen for cell in module(each).cells(SCALES[scale], seeds)]
     _measure(cells, folder, say)
-    for each in present(folder):
+    for each in [name for name in present(folder) if name in chosen or not (folder.path / "figures" / f"{name}.svg").exists()]:
         say(f"drawing {each}")
         for figure_name, figure in module(each).draw(results(each, folder)).items():
             look.save(figure, folder.path / "figures", figure_name)

@@ -18,10 +18,13 @@ STATE = (7, 6)  # on the ridge, off its middle
 _STANDARD_DEVIATION = 4.0  # in grid steps
 
 
+def covariance() -> np.ndarray:
+    return _STANDARD_DEVIATION**2 * np.array([[1, CORRELATION], [CORRELATION, 1]])
+
+
 def correlated() -> saltus.Target:
     """f(s) = -½ sᵀCs with C the precision of two sites of correlation 0.9, on whole numbers around 0."""
-    covariance = _STANDARD_DEVIATION**2 * np.array([[1, CORRELATION], [CORRELATION, 1]])
-    precision = jnp.asarray(np.linalg.inv(covariance), jnp.float32)
+    precision = jnp.asarray(np.linalg.inv(covariance()), jnp.float32)
     return saltus.Target(_log_prob, saltus.Ordinal(2, np.arange(SIZE) - SIZE // 2), precision)
 
 
@@ -50,22 +53,31 @@ def proposal(kernel: saltus.Kernel, target: saltus.Target, state: tuple[int, int
 
 
 def draw_proposals(kinds: dict[str, tuple[str, str]], measured: dict[str, Any]) -> Any:
-    """kinds: name -> (label, colour). Contours: the target. Shade: the proposal. Cross: the state."""
+    """kinds: name -> (label, colour). Ellipses: the target at one, two and three standard deviations. Shade: the root of the proposal. Cross: the state."""
     with look.style():
         figure, axes = look.new_figure(1, len(kinds), 3.4 * len(kinds), 3.5)
         for panel, (name, (label, colour)) in zip(axes[0], kinds.items(), strict=True):
-            _panel(panel, np.array(measured["target"]), np.array(measured[name]), measured["state"], colour)
+            _panel(panel, np.array(measured[name]), measured["state"], colour)
             panel.set_title(label, loc="left")
     return figure
 
 
-def _panel(axes: Any, target: np.ndarray, q: np.ndarray, state: list[int], colour: str) -> None:
+def _panel(axes: Any, q: np.ndarray, state: list[int], colour: str) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    k, middle = len(target), len(target) // 2
+    k, middle = len(q), len(q) // 2
     at = np.arange(k) - middle
     shades = LinearSegmentedColormap.from_list("", ["#FFFFFF", colour])
     axes.pcolormesh(at, at, np.sqrt(q / q.max()).T, cmap=shades, rasterized=True)
-    axes.contour(at, at, target.T, levels=target.max() * np.exp(-0.5 * np.array([9, 4, 1])), colors="#555555", linewidths=0.8)
+    for deviations in (1, 2, 3):
+        axes.plot(*_ellipse(deviations), color="#555555", linewidth=0.8)
     axes.plot(state[0] - middle, state[1] - middle, "+", color="#000000", markersize=9, markeredgewidth=1.8)
-    axes.set(xlabel="first site", ylabel="second site", aspect="equal")
+    axes.set(xlabel="first site", ylabel="second site", aspect="equal", xlim=(-10.5, 10.5), ylim=(-10.5, 10.5))
+    axes.set_xticks(range(-10, 11, 5))
+    axes.set_yticks(range(-10, 11, 5))
+
+
+def _ellipse(deviations: float) -> np.ndarray:
+    """(2, points) where f is ½ deviations² below its largest value."""
+    angle = np.linspace(0, 2 * np.pi, 200)
+    return np.linalg.cholesky(covariance()) @ (deviations * np.stack([np.cos(angle), np.sin(angle)]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ def save(figure: Any, folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with style():
         figure.savefig(folder / f"{name}.png", dpi=160)
+        figure.set_layout_engine("none")  # it has been laid out
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
@@ -71,7 +72,7 @@ def _few_labels(axis: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 60 else (1,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -93,6 +94,7 @@ def boxes(axes: Any, cells: dict[str, list[dict[str, Any]]], axis: str) -> None:
     axes.invert_yaxis()
     axes.set(xscale="log", xlabel=f"ESS of a chain {RATES[axis]}")
     axes.grid(axis="x", color=_FAINT, linewidth=0.7)
+    _few_labels(axes.xaxis)
 
 
 def _rates(cell: dict[str, Any], axis: str) -> np.ndarray:
@@ -105,8 +107,3 @@ def legend(figure: Any, axes: Any, columns: int) -> None:
     """One for the whole figure, above it."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.8)
-
-
-def panel_letters(axes: Sequence[Any]) -> None:
-    for letter, each in zip("abcdefghi", axes, strict=False):
-        each.set_title(f"{letter}  {each.get_title(loc='left')}", loc="left")

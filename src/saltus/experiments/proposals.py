@@ -7,7 +7,7 @@ from typing import Any
 import saltus
 
 from .cells import Cell
-from .lattice import STATE, correlated, draw_proposals, probabilities, proposal
+from .lattice import STATE, correlated, draw_proposals, proposal
 from .samplers import LOOKS
 from .settings import Scale
 
@@ -27,7 +27,6 @@ def cells(scale: Scale, seeds: int) -> list[Cell]:
 def measure(cell: Cell, scale: Scale) -> dict[str, Any]:
     target = correlated()
     found = {name: proposal(kernel, target, STATE, scale.noises) for name, kernel in KERNELS.items()}
-    found["target"] = probabilities(target)
     return {"state": list(STATE), **{name: table.tolist() for name, table in found.items()}}
 
 

@@ -35,9 +35,9 @@ def draw(results: dict[tuple[str, str], list[dict[str, Any]]]) -> dict[str, Any]
     with look.style():
         figure, axes = look.new_figure(1, 2, 8, 3.7)
         for panel, (name, label) in zip(axes[0], _NAMES.items(), strict=True):
-            p = np.array(measured[name])
+            p = 1000 * np.array(measured[name])
             shown = panel.pcolormesh(grid, grid, p.T, cmap="viridis", rasterized=True)
             panel.set(xlabel="first site", ylabel="second site", aspect="equal")
             panel.set_title(label, loc="left")
-            figure.colorbar(shown, ax=panel, label="probability", shrink=0.85, format="%.3f")
+            figure.colorbar(shown, ax=panel, label="probability x 1000", shrink=0.72)
     return {"targets2d": figure}

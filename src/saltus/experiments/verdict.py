@@ -21,7 +21,11 @@ class Estimate:
     error: float  # one standard error
 
     def __str__(self) -> str:
-        return f"{self.mean:.3g} ± {self.error:.2g}"
+        """Two digits of the error, and as many decimals of the mean."""
+        if not 0 < self.error < math.inf:
+            return f"{self.mean:.3g}"
+        places = max(1 - math.floor(math.log10(self.error)), 0)
+        return f"{self.mean:.{places}f} ± {self.error:.{places}f}"
 
 
 def estimate(means: Sequence[float], errors: Sequence[float]) -> Estimate:
@@ -85,7 +89,7 @@ def compare(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], m
 
 
 def alike(found: Estimate, expected: float) -> str:
-    """Within 15 % of what was expected, or not, by at least two standard errors; or too noisy to say."""
+    """Within 15 % of what was expected, or not, by two standard errors; or too noisy to say."""
     off, noise = abs(found.mean / expected - 1), DECIDED * found.error / expected
     if off + noise <= ALIKE:
         return HOLDS
