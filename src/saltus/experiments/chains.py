@@ -19,10 +19,10 @@ BLOCK = 100  # steps of one call
 
 @dataclass(frozen=True)
 class Block:
-    """The states after each of some steps, and what they took."""
+    """The states after each of some steps, and how they went."""
 
     codes: np.ndarray  # (chain, step, site)
-    seconds: float
+    seconds_per_step: float  # of all chains together
     acceptance: np.ndarray  # (chain,) means over the block
     jump: np.ndarray
 
@@ -37,8 +37,7 @@ def blocks(kernel: saltus.Kernel, target: saltus.Target, codes: Any, seed: int, 
         points, kept = jax.block_until_ready(_advance(kernel, target, keys, points, first))
         seconds = time.perf_counter() - began
         codes, acceptance, jump = map(np.asarray, kept)
-        length = min(BLOCK, num_steps - first)
-        yield Block(np.moveaxis(codes[:length], 0, 1), seconds * length / BLOCK, acceptance, jump)
+        yield Block(np.moveaxis(codes[: num_steps - first], 0, 1), seconds / BLOCK, acceptance, jump)
 
 
 @jax.jit

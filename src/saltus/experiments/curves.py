@@ -29,26 +29,29 @@ def measure(
     """Burn in, then tally every state; the errors of each chain at every checkpoint, mean and standard error over chains.
 
     watched: the space of the first sites, those that enter the distance |s - s0|_1 behind the ESS; s0 is where chain 0 began.
+    Seconds are the median of all blocks', so that what else the machine did for a moment does not count.
     """
     tally, due = Tally.empty(target.space, length.chains), checkpoints(length.kept)
     series = DistanceSeries(watched, codes[0, : watched.num_sites])
-    seconds, kept, curve, moved = 0.0, 0, [], []
+    kept, curve, seen = 0, [], []
     for number, block in enumerate(blocks(kernel, target, codes, seed, length.burn_in + length.kept)):
         if number * BLOCK < length.burn_in:
             continue
         size = block.codes.shape[1]
-        ends = [*(due[(kept < due) & (due <= kept + size)] - kept), size]
-        for start, end in zip([0, *ends], ends, strict=False):
-            tally = tally.add(block.codes[:, start:end]) if end > start else tally
-            if kept + end in due and (not curve or curve[-1][0] < kept + end):
-                curve.append((kept + end, seconds + block.seconds * end / size, metrics(tally)))
+        stops = due[(kept < due) & (due <= kept + size)] - kept
+        for part in np.split(block.codes, stops, axis=1):
+            tally = tally.add(part) if part.shape[1] else tally
+            if tally.num_draws in due and len(curve) < np.searchsorted(due, tally.num_draws, "right"):
+                curve.append(metrics(tally))
         series = series.add(block.codes[..., : watched.num_sites])
-        moved.append((block.acceptance, block.jump))
-        seconds, kept = seconds + block.seconds, kept + size
-    acceptance, jump = np.mean(moved, axis=(0, 2))
+        seen.append((block.seconds_per_step, block.acceptance.mean(), block.jump.mean()))
+        kept += size
+    (_, acceptance, jump), pace = np.mean(seen, axis=0), float(np.median([each[0] for each in seen]))
     return {
-        **_as_curves(curve),
-        "evaluations": [int(n) * kernel.evaluations(target) for n, _, _ in curve],
+        "iterations": due.tolist(),
+        "evaluations": (due * kernel.evaluations(target)).tolist(),
+        "seconds": (due * pace).tolist(),
+        "metrics": _as_curves(curve),
         "ess": series.ess().tolist(),
         "acceptance": float(acceptance),
         "jump": float(jump),
@@ -56,9 +59,9 @@ def measure(
     }
 
 
-def _as_curves(curve: list[tuple[int, float, dict[str, Any]]]) -> dict[str, Any]:
-    found: dict[str, Any] = {"iterations": [int(n) for n, _, _ in curve], "seconds": [spent for _, spent, _ in curve], "metrics": {}}
-    for name in curve[0][2]:
-        pairs = [mean_and_error(errors[name]) for _, _, errors in curve]
-        found["metrics"][name] = {"mean": [float(m) for m, _ in pairs], "error": [float(e) for _, e in pairs]}
+def _as_curves(curve: list[dict[str, Any]]) -> dict[str, Any]:
+    found = {}
+    for name in curve[0]:
+        pairs = [mean_and_error(errors[name]) for errors in curve]
+        found[name] = {"mean": [float(m) for m, _ in pairs], "error": [float(e) for _, e in pairs]}
     return found

@@ -26,9 +26,9 @@ def cells(scale: Scale, seeds: int) -> list[Cell]:
 
 
 def kernels(target: saltus.Target) -> dict[str, saltus.Kernel]:
-    """PAVG with Σ the Hessian: f is quadratic, so it accepts every move, whatever the step size."""
+    """NCG as saltus.tune has it, to a digit. PAVG with Σ the Hessian of this quadratic f: it accepts every move."""
     hessian = -np.asarray(target.params)
-    return {"gwg": saltus.GWG(1), "ncg": saltus.NCG(6.0), "pavg": saltus.PAVG(1000.0, hessian)}
+    return {"gwg": saltus.GWG(1), "ncg": saltus.NCG(3.5), "pavg": saltus.PAVG(1000.0, hessian)}
 
 
 def measure(cell: Cell, scale: Scale) -> dict[str, Any]:

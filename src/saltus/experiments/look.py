@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .samplers import look
+from .samplers import LOOKS, VARIANTS, look
 from .verdict import at_budget
 
 _INK, _FAINT = "#333333", "#E6E6E6"
@@ -19,11 +19,7 @@ _STYLE = {
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True},
     **{"svg.fonttype": "none", "svg.hashsalt": "saltus"},
 }
-X_LABELS = {
-    "iterations": "iterations after burn-in",
-    "evaluations": "evaluations of f or (f, ∇f) after burn-in, per chain",
-    "seconds": "seconds after burn-in, all chains",
-}
+X_LABELS = {"iterations": "iterations after burn-in", "evaluations": "evaluations of f, ∇f", "seconds": "seconds, all chains"}
 RATES = {"iterations": "per 1000 iterations", "evaluations": "per 1000 evaluations", "seconds": "per second"}
 _PER = {"iterations": 1000.0, "evaluations": 1000.0, "seconds": 1.0}
 
@@ -107,3 +103,22 @@ def legend(figure: Any, axes: Any, columns: int) -> None:
     """One for the whole figure, above it."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.8)
+
+
+def share_y(row: Any) -> None:
+    """The same limits in every panel."""
+    limits = np.array([panel.get_ylim() for panel in row])
+    for panel in row:
+        panel.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+        _few_labels(panel.yaxis)
+
+
+def variant_legend(figure: Any) -> None:
+    """What the lines mean, in the ink of no sampler; their colours are those of the panels' samplers."""
+    from matplotlib.lines import Line2D
+
+    named = {"": "the paper's, hand-tuned", "exact": "exact differences", "tuned": "tuned", "exact-tuned": "exact differences, tuned"}
+    lines = [Line2D([], [], color=_INK, linestyle=VARIANTS[kind], linewidth=1.7, label=label) for kind, label in named.items()]
+    auto = LOOKS["auto"]
+    lines.append(Line2D([], [], color=auto.colour, linestyle=auto.line, linewidth=1.7, label=auto.label))
+    figure.legend(handles=lines, loc="outside upper center", ncols=5, frameon=False, handlelength=2.8)

@@ -83,25 +83,49 @@ def choose(name: str, seed: int) -> tuple[saltus.Kernel, saltus.Target, dict[str
 
 
 def draw(results: dict[tuple[str, str], list[dict[str, Any]]]) -> dict[str, Any]:
-    """A figure of the paper's samplers for each x-axis, and the same with what is not in the paper."""
+    """A figure of the paper's samplers for each x-axis, and one with what is not in the paper."""
     by_name = {sampler: measured for (_, sampler), measured in results.items()}
-    paper = {name: by_name[name] for name in PAPER if name in by_name}
     drawn = {}
     for axis in AXES:
         end = "" if axis == "iterations" else f"-{axis}"
-        drawn[f"regression{end}"] = _figure(paper, axis)
-        if len(by_name) > len(paper):
-            drawn[f"regression-beyond{end}"] = _figure(by_name, axis, 5.2)
+        drawn[f"regression{end}"] = _figure({name: by_name[name] for name in PAPER}, axis)
+        if "auto" in by_name:
+            drawn[f"regression-beyond{end}"] = _beyond(by_name, axis)
     return drawn
 
 
-def _figure(chosen: dict[str, list[dict[str, Any]]], axis: str, height: float = 3.4) -> Any:
+def _figure(chosen: dict[str, list[dict[str, Any]]], axis: str) -> Any:
     with look.style():
-        figure, axes = look.new_figure(1, 3, 11, height)
+        figure, axes = look.new_figure(1, 3, 11, 3.4)
         for panel, (metric, name) in zip(axes[0], _NAMES.items(), strict=False):
             look.curves(panel, chosen, metric, axis)
             panel.set_title(name, loc="left")
         look.boxes(axes[0, 2], chosen, axis)
         axes[0, 2].set_title("effective sample size", loc="left")
-        look.legend(figure, axes[0, 0], 7)
+        look.legend(figure, axes[0, 0], 5)
     return figure
+
+
+def _beyond(by_name: dict[str, list[dict[str, Any]]], axis: str) -> Any:
+    """A column for each of the paper's samplers: it, its variants, and auto beside them; a row for each measure."""
+    with look.style():
+        figure, axes = look.new_figure(3, len(BEYOND), 11, 8, sharex="row")
+        for column, (base, variants) in zip(axes.T, BEYOND.items(), strict=True):
+            chosen = {name: by_name[name] for name in (base, *variants, "auto")}
+            for panel, (metric, name) in zip(column, _NAMES.items(), strict=False):
+                look.curves(panel, chosen, metric, axis)
+                panel.set_title(f"{look.look(base).label}: {name}", loc="left")
+            look.boxes(column[2], chosen, axis)
+            column[2].set_title(f"{look.look(base).label}: ESS", loc="left")
+            column[2].set_yticks(column[2].get_yticks(), [_variant(name) for name in chosen])
+        for row in axes[:2]:
+            look.share_y(row)
+        for panel in axes.ravel():
+            panel.xaxis.label.set_size(8)
+        look.variant_legend(figure)
+    return figure
+
+
+def _variant(name: str) -> str:
+    _, _, variant = name.partition(" ")
+    return "auto" if name == "auto" else variant.replace("-", ", ") or "the paper's"

@@ -29,14 +29,14 @@ LOOKS = {
     "gwg": Look("GWG", "#56B4E9", (0, (5, 2))),
     "auto": Look("auto", "#666666", (0, (6, 1.5, 1, 1.5))),
 }
-_VARIANTS = {"exact": (0, (1, 1.2)), "tuned": (0, (4, 1.5, 1, 1.5)), "exact-tuned": (0, (1, 1.2))}
+VARIANTS = {"": "-", "exact": (0, (1, 1.2)), "tuned": (0, (4, 1.5, 1, 1.5)), "exact-tuned": (0, (5, 2))}
 
 
 def look(name: str) -> Look:
     """Of a sampler, or of its variant such as "ncg exact": the same colour, another line."""
     base, _, variant = name.partition(" ")
     known = LOOKS[base]
-    return Look(f"{known.label}, {variant.replace('-', ', ')}", known.colour, _VARIANTS[variant]) if variant else known
+    return Look(f"{known.label}, {variant.replace('-', ', ')}", known.colour, VARIANTS[variant]) if variant else known
 
 
 Make = Callable[[saltus.Target], saltus.Kernel]
