@@ -36,8 +36,8 @@ def blocks(kernel: saltus.Kernel, target: saltus.Target, codes: Any, seed: int, 
         began = time.perf_counter()
         points, kept = jax.block_until_ready(_advance(kernel, target, keys, points, first))
         seconds = time.perf_counter() - began
-        codes, acceptance, jump = map(np.asarray, kept)
-        yield Block(np.moveaxis(codes[: num_steps - first], 0, 1), seconds / BLOCK, acceptance, jump)
+        states, acceptance, jump = (np.asarray(x) for x in kept)
+        yield Block(np.moveaxis(states[: num_steps - first], 0, 1), seconds / BLOCK, acceptance, jump)
 
 
 @jax.jit

@@ -41,7 +41,7 @@ class Judged:
 
 
 def chain(problem: str, text: str) -> list[Ranking]:
-    """"pavg > ncg = avg" as its neighbouring pairs."""
+    """ "pavg > ncg = avg" as its neighbouring pairs."""
     words = text.split()
     return [Ranking(problem, words[i], words[i + 1], words[i + 2]) for i in range(0, len(words) - 2, 2)]
 

@@ -24,7 +24,13 @@ def checkpoints(kept: int) -> np.ndarray:
 
 
 def measure(
-    kernel: saltus.Kernel, target: saltus.Target, codes: np.ndarray, seed: int, length: Length, metrics: Metrics, watched: saltus.Space
+    kernel: saltus.Kernel,
+    target: saltus.Target,
+    codes: np.ndarray,
+    seed: int,
+    length: Length,
+    metrics: Metrics,
+    watched: saltus.Space,
 ) -> dict[str, Any]:
     """Burn in, then tally every state; the errors of each chain at every checkpoint, mean and standard error over chains.
 
@@ -33,7 +39,7 @@ def measure(
     """
     tally, due = Tally.empty(target.space, length.chains), checkpoints(length.kept)
     series = DistanceSeries(watched, codes[0, : watched.num_sites])
-    kept, curve, seen = 0, [], []
+    kept, curve, seen = 0, list[dict[str, Any]](), []
     for number, block in enumerate(blocks(kernel, target, codes, seed, length.burn_in + length.kept)):
         if number * BLOCK < length.burn_in:
             continue

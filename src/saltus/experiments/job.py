@@ -78,7 +78,10 @@ def _measure(cells: list[Cell], folder: Folder, say: Callable[[str], None]) -> N
     began = time.monotonic()
     for done, cell in enumerate(missing):
         left = (time.monotonic() - began) / done * (len(missing) - done) if done else None
-        say(f"cell {len(cells) - len(missing) + done + 1} of {len(cells)}  {cell}" + (f"  about {_duration(left)} left" if left else ""))
+        say(
+            f"cell {len(cells) - len(missing) + done + 1} of {len(cells)}  {cell}"
+            + (f"  about {_duration(left)} left" if left else "")
+        )
         start = time.monotonic()
         measured = module(cell.experiment).measure(cell, SCALES[folder.scale])
         folder.save(cell, {**measured, "cell_seconds": time.monotonic() - start})
@@ -103,6 +106,4 @@ def results(experiment: str, folder: Folder) -> Results:
 
 def present(folder: Folder) -> list[str]:
     """Experiments of which every cell of at least one seed is finished."""
-    return [
-        name for name in EXPERIMENTS if all(folder.file(cell).exists() for cell in module(name).cells(SCALES[folder.scale], 1))
-    ]
+    return [name for name in EXPERIMENTS if all(folder.file(cell).exists() for cell in module(name).cells(SCALES[folder.scale], 1))]

@@ -53,7 +53,8 @@ def proposal(kernel: saltus.Kernel, target: saltus.Target, state: tuple[int, int
 
 
 def draw_proposals(kinds: dict[str, tuple[str, str]], measured: dict[str, Any]) -> Any:
-    """kinds: name -> (label, colour). Ellipses: the target at one, two and three standard deviations. Shade: the root of the proposal. Cross: the state."""
+    """kinds: name -> (label, colour). Ellipses: the target at one, two and three standard deviations; shade: the root of the
+    proposal; cross: the state."""
     with look.style():
         figure, axes = look.new_figure(1, len(kinds), 3.4 * len(kinds), 3.5)
         for panel, (name, (label, colour)) in zip(axes[0], kinds.items(), strict=True):

@@ -49,14 +49,15 @@ def save(figure: Any, folder: Path, name: str) -> None:
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
-def curves(axes: Any, cells: dict[str, list[dict[str, Any]]], metric: str, axis: str) -> None:
-    """The mean error of each sampler with a band of two standard errors, on logarithmic axes."""
+def curves(axes: Any, cells: dict[str, list[dict[str, Any]]], metric: str, axis: str, solid: str = "") -> None:
+    """The mean error of each sampler with a band of two standard errors, on logarithmic axes; `solid`: that one's line."""
     for name, measured in cells.items():
         drawn = look(name)
+        line = "-" if name == solid else drawn.line
         x = np.geomspace(max(c[axis][0] for c in measured), min(c[axis][-1] for c in measured), len(measured[0][axis]))
         found = [at_budget(measured, metric, axis, value) for value in x]
         mean, error = np.array([e.mean for e in found]), np.array([e.error for e in found])
-        axes.plot(x, mean, color=drawn.colour, linestyle=drawn.line, linewidth=1.7, label=drawn.label)
+        axes.plot(x, mean, color=drawn.colour, linestyle=line, linewidth=1.7, label=drawn.label)
         axes.fill_between(x, np.maximum(mean - 2 * error, mean / 10), mean + 2 * error, color=drawn.colour, alpha=0.15, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=X_LABELS[axis])
     axes.grid(color=_FAINT, linewidth=0.7)
@@ -117,7 +118,12 @@ def variant_legend(figure: Any) -> None:
     """What the lines mean, in the ink of no sampler; their colours are those of the panels' samplers."""
     from matplotlib.lines import Line2D
 
-    named = {"": "the paper's, hand-tuned", "exact": "exact differences", "tuned": "tuned", "exact-tuned": "exact differences, tuned"}
+    named = {
+        "": "the paper's, hand-tuned",
+        "exact": "exact differences",
+        "tuned": "tuned",
+        "exact-tuned": "exact differences, tuned",
+    }
     lines = [Line2D([], [], color=_INK, linestyle=VARIANTS[kind], linewidth=1.7, label=label) for kind, label in named.items()]
     auto = LOOKS["auto"]
     lines.append(Line2D([], [], color=auto.colour, linestyle=auto.line, linewidth=1.7, label=auto.label))

@@ -6,6 +6,7 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import saltus
 
@@ -14,10 +15,19 @@ from .cells import Folder, write_whole
 from .claims import Cells, Judged, judge
 from .markup import Page
 from .settings import SCALES
-from .tables import AXIS_HEADS, beyond_rows, claim_rows, measured_rows, number_rows, third_order_rows
+from .tables import AXIS_HEADS, THIRD_ORDER_HEAD, beyond_rows, claim_rows, measured_rows, number_rows, third_order_rows
 from .verdict import ALIKE, AXES, DECIDED, FAILS, HOLDS, UNDECIDED
 
 _PICTURES = {"figure1": figure1, "proposals": proposals, "targets2d": targets2d}
+_RULES = (
+    "{number} comparisons: two samplers of which the paper says which is better, and a measure of error. They are judged at the "
+    "largest budget that both have spent. A claim **holds** where the errors differ by {decided:g} standard errors or more in the "
+    "direction of the paper, **does not hold** where they do in the other, and else is not decided. Samplers said to be as good "
+    "as each other are so where the ratio of their errors, with {decided:g} standard errors to either side, is within "
+    "{alike:.0f} % of 1. Standard errors are those over chains or over seeds, whichever is larger. Nothing was tuned to make a claim "
+    "fit. The paper's rankings are by wall-clock on a GPU, where every step costs about the same; that is the ranking by "
+    "iterations here. Seconds are those of this machine."
+)
 _MARKS = {HOLDS: "good", FAILS: "bad", UNDECIDED: "open"}
 
 
@@ -57,26 +67,21 @@ def _summary(page: Page, folder: Folder, cells: Cells, judged: list[Judged]) -> 
     counted = " to ".join(map(str, sorted({seeds[0], seeds[-1]}))) if seeds else "no"
     command = f"saltus reproduce sampling --scale {folder.scale}" + (f" --seeds {seeds[-1]}" if seeds else "")
     page.say(
-        "Rhodes and Gutmann, *Enhanced gradient-based MCMC in discrete spaces* (2022): every claim about sampling, held against exact truth. "
-        f"Made by `{command}` with saltus {saltus.__version__}, jax {version('jax')}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores. Scale {folder.scale}: {lengths}; {counted} seed(s)."
+        "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): every claim about sampling, held against "
+        f"exact truth. Made by `{command}` with saltus {saltus.__version__}, jax {version('jax')}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores. Scale {folder.scale}: {lengths}; {counted} seed(s)."
     )
     if judged:
         page.heading("In short")
-        page.table(
-            ["at equal numbers of", *(word for word in (HOLDS, FAILS, UNDECIDED))],
-            [[axis, *(str(sum(j.verdicts[axis] == word for j in judged)) for word in (HOLDS, FAILS, UNDECIDED))] for axis in AXES],
-        )
-        page.say(
-            f"{len(judged)} comparisons, each a pair of samplers of which the paper says which is better and a measure of error. A verdict is reached where "
-            f"the two errors, at the largest budget that both have spent, differ by {DECIDED:g} standard errors or more: **holds** in the direction of the "
-            f"paper, **does not hold** in the other; else it is not decided. Samplers said to be alike hold where the ratio of their errors, with two standard errors, is within {100 * ALIKE:.0f} % of 1. "
-            "Standard errors are over chains and over seeds, whichever is larger. Nothing was tuned to make a claim fit. The paper's rankings are by wall-clock "
-            "on a GPU, where every step costs about the same; that is the ranking by iterations here. Seconds are of this machine's CPU."
-        )
+        words = (HOLDS, FAILS, UNDECIDED)
+        rows = [[axis, *(str(sum(j.verdicts[axis] == word for j in judged)) for word in words)] for axis in AXES]
+        page.table(["at equal numbers of", *words], rows)
+        page.say(_RULES.format(number=len(judged), decided=DECIDED, alike=100 * ALIKE))
 
 
-def _compared(page: Page, module, experiment: str, folder: Folder, judged: list[Judged], cells: Cells, problems: tuple) -> None:
+def _compared(
+    page: Page, module: Any, experiment: str, folder: Folder, judged: list[Judged], cells: Cells, problems: tuple
+) -> None:
     page.heading(module.TITLE)
     page.figure(experiment, module.ABOUT)
     page.heading("What the paper says", 3)
@@ -85,7 +90,10 @@ def _compared(page: Page, module, experiment: str, folder: Folder, judged: list[
     page.table(*measured_rows(cells, problems))
     if folder.scale == "quick":
         page.heading("Beside an independent implementation", 3)
-        page.say("Errors of one run of independent numpy code with the same settings (the paper prints curves only); agreement is within 15 %.")
+        page.say(
+            "Errors of one run of independent numpy code with the same settings; the paper prints curves only. A number holds where "
+            "ours is within 15 % of it."
+        )
         page.table(["", "sampler", "measure", "reference", "measured", "ratio", "verdict"], number_rows(cells, problems))
     for axis in ("evaluations", "seconds"):
         page.figure(f"{experiment}-{axis}", f"The same by {axis}.")
@@ -97,8 +105,8 @@ def _beyond(page: Page, cells: Cells) -> None:
         page.heading("Beyond the paper: regression")
         page.figure("regression-beyond", regression.BEYOND_ABOUT)
         page.say(
-            "Pairwise error over that of the paper's hand-tuned sampler of the same name (for auto: of PAVG, the best of them), at equal budget; "
-            "less than 1 wins. Errors fall with the root of the number of draws: a ratio of 0.7 is worth twice the draws."
+            "Pairwise error over that of the paper's hand-tuned sampler of the same name (for auto: of PAVG, the best of them), at "
+            "equal budget; less than 1 wins. Errors fall with the root of the number of draws: 0.7 is worth twice the draws."
         )
         page.table(["sampler", "against", *(f"ratio at equal {axis}" for axis in AXES), "ESS per second, ratio", "tuning"], rows)
         for axis in ("evaluations", "seconds"):
@@ -108,4 +116,5 @@ def _beyond(page: Page, cells: Cells) -> None:
 def _third_order(page: Page, cells: Cells) -> None:
     page.heading(third_order.TITLE)
     page.figure("third-order", third_order.ABOUT)
-    page.table(["α", "PAVG error", "AVG error", "ratio", "γ", "PAVG better than AVG"], third_order_rows(cells))
+    page.say("Pairwise errors at the end of the run.")
+    page.table(THIRD_ORDER_HEAD, third_order_rows(cells))

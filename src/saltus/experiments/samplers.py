@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ class Look:
 
     label: str
     colour: str
-    line: str | tuple = "-"
+    line: Any = "-"
 
 
 LOOKS = {
@@ -29,7 +30,13 @@ LOOKS = {
     "gwg": Look("GWG", "#56B4E9", (0, (5, 2))),
     "auto": Look("auto", "#666666", (0, (6, 1.5, 1, 1.5))),
 }
-VARIANTS = {"": "-", "exact": (0, (1, 1.2)), "tuned": (0, (4, 1.5, 1, 1.5)), "exact-tuned": (0, (5, 2))}
+VARIANTS: dict[str, Any] = {
+    "": "-",
+    "exact": (0, (1, 1.2)),
+    "tuned": (0, (4, 1.5, 1, 1.5)),
+    "exact-tuned": (0, (5, 2)),
+    "fixed": (0, (1, 1.2)),
+}
 
 
 def look(name: str) -> Look:

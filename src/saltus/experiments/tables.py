@@ -23,7 +23,8 @@ AXIS_HEADS = [f"by {axis}" for axis in AXES]
 def claim_rows(judged: list[Judged]) -> list[list[str]]:
     """A verdict for each axis, with the two errors behind it."""
     return [
-        [j.claim.problem, str(j.claim), METRICS[j.metric], *(_told(j.found[axis], j.verdicts[axis]) for axis in AXES)] for j in judged
+        [j.claim.problem, str(j.claim), METRICS[j.metric], *(_told(j.found[axis], j.verdicts[axis]) for axis in AXES)]
+        for j in judged
     ]
 
 
@@ -33,7 +34,15 @@ def _told(found: Comparison, verdict: str) -> str:
 
 def number_rows(cells: Cells, problems: tuple[str, ...]) -> list[list[str]]:
     return [
-        [n.problem, look(n.sampler).label, METRICS[n.metric], f"{n.expected:g}", str(n.found), f"{n.found.mean / n.expected:.2f}", n.verdict]
+        [
+            n.problem,
+            look(n.sampler).label,
+            METRICS[n.metric],
+            f"{n.expected:g}",
+            str(n.found),
+            f"{n.found.mean / n.expected:.2f}",
+            n.verdict,
+        ]
         for n in numbers(cells)
         if n.problem in problems
     ]
@@ -43,7 +52,16 @@ def measured_rows(cells: Cells, problems: tuple[str, ...]) -> tuple[list[str], l
     """Head and rows: errors at the end, acceptance, jump, ESS and speed of every sampler."""
     chosen = {key: measured for key, measured in cells.items() if key[0] in problems}
     metrics = [m for m in METRICS if m in next(iter(chosen.values()))[0]["metrics"]]
-    head = ["", "sampler", *(METRICS[m] for m in metrics), "accepted", "jump", "ESS per 1000 iterations", "ESS/s, all chains", "steps/s"]
+    head = [
+        "",
+        "sampler",
+        *(METRICS[m] for m in metrics),
+        "accepted",
+        "jump",
+        "ESS per 1000 iterations",
+        "ESS/s, all chains",
+        "steps/s",
+    ]
     return head, [_measured(key, measured, metrics) for key, measured in chosen.items()]
 
 
@@ -98,12 +116,17 @@ def _tuning(measured: list[dict[str, Any]]) -> str:
     return f"{np.mean(spent):.3g} evaluations" if spent else "none"
 
 
+THIRD_ORDER_HEAD = ["α", "γ", "PAVG", "PAVG, γ = 1", "AVG", "PAVG better than AVG", "with γ = 1 better than AVG"]
+
+
 def third_order_rows(cells: Cells) -> list[list[str]]:
+    """Pairwise errors at each α, and whether PAVG is ahead of AVG."""
     rows = []
     for alpha in sorted({problem for problem, _ in cells}, key=lambda name: float(name.removeprefix("alpha"))):
-        pavg, avg = cells[alpha, "pavg"], cells[alpha, "avg"]
-        found = compare(pavg, avg, "pairwise", "iterations")
-        scale = np.mean([cell["scale"] for cell in pavg])
-        told = [str(found.better), str(found.worse), str(found.ratio), f"{scale:.2g}", found.verdict(">")]
-        rows.append([alpha.removeprefix("alpha"), *told])
+        climbed, fixed = (
+            compare(cells[alpha, name], cells[alpha, "avg"], "pairwise", "iterations") for name in ("pavg", "pavg fixed")
+        )
+        scale = np.mean([cell["scale"] for cell in cells[alpha, "pavg"]])
+        errors = [str(climbed.better), str(fixed.better), str(fixed.worse)]
+        rows.append([alpha.removeprefix("alpha"), f"{scale:.2g}", *errors, climbed.verdict(">"), fixed.verdict(">")])
     return rows
