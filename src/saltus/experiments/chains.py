@@ -50,9 +50,10 @@ def _advance(kernel: saltus.Kernel, target: saltus.Target, keys: jax.Array, poin
     """The points after BLOCK steps; the codes (step, chain, site) on the way, mean acceptance and jump of each chain."""
     small = jnp.uint8 if target.space.num_values <= 256 else jnp.int32
 
-    def step(points: saltus.Point, t: jax.Array) -> tuple:
+    def step(points: saltus.Point, t: jax.Array) -> tuple[Any, Any]:
         points, info = jax.vmap(lambda k, x: kernel.step(saltus.random.fold_in(k, t), target, x))(keys, points)
         return points, (points.codes.astype(small), info.acceptance_rate, info.jump)
 
-    points, (codes, acceptance, jump) = jax.lax.scan(step, points, first + jnp.arange(BLOCK, dtype=jnp.uint32))
+    points, kept = jax.lax.scan(step, points, first + jnp.arange(BLOCK, dtype=jnp.uint32))
+    codes, acceptance, jump = kept
     return points, (codes, jnp.mean(acceptance, axis=0), jnp.mean(jump, axis=0))

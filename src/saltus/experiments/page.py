@@ -24,8 +24,8 @@ _RULES = (
     "largest budget that both have spent. A claim **holds** where the errors differ by {decided:g} standard errors or more in the "
     "direction of the paper, **does not hold** where they do in the other, and else is not decided. Samplers said to be as good "
     "as each other are so where the ratio of their errors, with {decided:g} standard errors to either side, is within "
-    "{alike:.0f} % of 1. Standard errors are those over chains or over seeds, whichever is larger. Nothing was tuned to make a claim "
-    "fit. The paper's rankings are by wall-clock on a GPU, where every step costs about the same; that is the ranking by "
+    "{alike:.0f} % of 1. Standard errors are those over chains or over seeds, whichever is larger. Nothing was tuned to make a "
+    "claim fit. The paper's rankings are by wall-clock on a GPU, where every step costs about the same; that is the ranking by "
     "iterations here. Seconds are those of this machine."
 )
 _MARKS = {HOLDS: "good", FAILS: "bad", UNDECIDED: "open"}
@@ -91,8 +91,8 @@ def _compared(
     if folder.scale == "quick":
         page.heading("Beside an independent implementation", 3)
         page.say(
-            "Errors of one run of independent numpy code with the same settings; the paper prints curves only. A number holds where "
-            "ours is within 15 % of it."
+            "Errors of one run of independent numpy code with the same settings; the paper prints curves only. A number holds "
+            "where ours is within 15 % of it."
         )
         page.table(["", "sampler", "measure", "reference", "measured", "ratio", "verdict"], number_rows(cells, problems))
     for axis in ("evaluations", "seconds"):
