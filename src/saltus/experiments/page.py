@@ -15,7 +15,7 @@ from .cells import Folder, write_whole
 from .claims import Cells, Judged, judge
 from .markup import Page
 from .settings import SCALES
-from .tables import AXIS_HEADS, THIRD_ORDER_HEAD, beyond_rows, claim_rows, measured_rows, number_rows, third_order_rows
+from .tables import AXIS_HEADS, METRICS, THIRD_ORDER_HEAD, beyond_rows, claim_rows, measured_rows, number_rows, third_order_rows
 from .verdict import ALIKE, AXES, DECIDED, FAILS, HOLDS, UNDECIDED
 
 _PICTURES = {"figure1": figure1, "proposals": proposals, "targets2d": targets2d}
@@ -28,6 +28,7 @@ _RULES = (
     "claim fit. The paper's rankings are by wall-clock on a GPU, where every step costs about the same; that is the ranking by "
     "iterations here. Seconds are those of this machine."
 )
+_ALL = {*_PICTURES, "ordinal", "regression", "third-order"}
 _MARKS = {HOLDS: "good", FAILS: "bad", UNDECIDED: "open"}
 
 
@@ -43,7 +44,7 @@ def build(folder: Folder, found: dict[str, Cells]) -> Page:
     page = Page("The paper's sampling experiments, re-run by saltus", _MARKS)
     everything = {key: cells for each in found.values() for key, cells in each.items()}
     judged = judge(everything)
-    _summary(page, folder, everything, judged)
+    _summary(page, folder, list(found), everything, judged)
     if "ordinal" in found:
         _compared(page, ordinal, "ordinal", folder, judged, everything, ("poly2", "poly4"))
     if "regression" in found:
@@ -58,17 +59,19 @@ def build(folder: Folder, found: dict[str, Cells]) -> Page:
     return page
 
 
-def _summary(page: Page, folder: Folder, cells: Cells, judged: list[Judged]) -> None:
+def _summary(page: Page, folder: Folder, experiments: list[str], cells: Cells, judged: list[Judged]) -> None:
     scale, seeds = SCALES[folder.scale], sorted({len(measured) for measured in cells.values() if measured[0]["sampler"]})
     lengths = "; ".join(
         f"{name.replace('_', '-')} {x.chains} chains x {x.kept} iterations after {x.burn_in} of burn-in"
         for name, x in {"ordinal": scale.ordinal, "regression": scale.regression, "third_order": scale.third_order}.items()
     )
     counted = " to ".join(map(str, sorted({seeds[0], seeds[-1]}))) if seeds else "no"
-    command = f"saltus reproduce sampling --scale {folder.scale}" + (f" --seeds {seeds[-1]}" if seeds else "")
+    names = ["sampling"] if set(experiments) >= _ALL else experiments
+    rest = f"--scale {folder.scale}" + (f" --seeds {seeds[-1]}" if seeds else "")
+    command = " and ".join(f"`saltus reproduce {name} {rest}`" for name in names)
     page.say(
         "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): every claim about sampling, held against "
-        f"exact truth. Made by `{command}` with saltus {saltus.__version__}, jax {version('jax')}, Python "
+        f"exact truth. Made by {command} with saltus {saltus.__version__}, jax {version('jax')}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores. Scale {folder.scale}: {lengths}; {counted} seed(s)."
     )
     if judged:
@@ -76,6 +79,9 @@ def _summary(page: Page, folder: Folder, cells: Cells, judged: list[Judged]) -> 
         words = (HOLDS, FAILS, UNDECIDED)
         rows = [[axis, *(str(sum(j.verdicts[axis] == word for j in judged)) for word in words)] for axis in AXES]
         page.table(["at equal numbers of", *words], rows)
+        for word in (FAILS, UNDECIDED):
+            claims = [f"{j.claim} ({j.claim.problem}, {METRICS[j.metric]})" for j in judged if j.verdicts["iterations"] == word]
+            page.say(f"**By iterations, {word}:** {'; '.join(claims) or 'none'}.")
         page.say(_RULES.format(number=len(judged), decided=DECIDED, alike=100 * ALIKE))
 
 
