@@ -1,6 +1,6 @@
 # Everything sets itself up: a machine needs python3 and make.
 #   make demo                       a first look: the paper's regression, sampled, held against the exact answer
-#   make reproduce                  the paper's sampling experiments and a page of verdicts, in results-quick
+#   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
@@ -33,7 +33,7 @@ demo: $(READY)
 	$(BIN)/saltus demo
 
 reproduce: $(READY)
-	$(BIN)/saltus reproduce sampling --out results-quick
+	$(BIN)/saltus reproduce sampling
 
 lint: $(READY)
 	$(BIN)/ruff check .

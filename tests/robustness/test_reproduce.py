@@ -21,7 +21,7 @@ from saltus.experiments.cells import Folder
 from saltus.experiments.chains import blocks
 from saltus.experiments.claims import REFERENCES, Number
 from saltus.experiments.curves import measure
-from saltus.experiments.job import EXPERIMENTS, module
+from saltus.experiments.job import EXPERIMENTS, module, results
 from saltus.experiments.lattice import STATE, correlated, proposal
 from saltus.experiments.samplers import KERNELS
 from saltus.experiments.settings import SCALES, Length
@@ -203,6 +203,17 @@ def test_budgets_are_equal_along_every_axis():
     assert compare(dear, cheap, "kl", "seconds").verdict(">") == FAILS
     at_equal = compare(dear, cheap, "kl", "seconds")
     assert at_equal.ratio.mean == pytest.approx(np.sqrt(5) / 2)
+
+
+def test_seconds_are_those_of_the_least_disturbed_seed(tmp_path):
+    """But a seed whose race chose another kernel keeps its own."""
+    folder = Folder(tmp_path, "tiny")
+    folder.claim()
+    planted_cells = [planted(1, pace=2e-3), planted(1, pace=1e-3), planted(1, pace=5e-4, kernel="Gibbs()", evaluations=50)]
+    for cell, measured in zip(module("regression").cells(SCALES["tiny"], 3)[:3], planted_cells, strict=True):
+        folder.save(cell, measured)
+    cells = results("regression", folder)["regression", "pavg"]
+    assert [cell["seconds"][-1] for cell in cells] == pytest.approx([1.0, 1.0, 0.5])
 
 
 def test_seeds_that_disagree_widen_the_error():

@@ -337,14 +337,16 @@ def reproduce(
     name: Annotated[str, Parameter(help="An experiment, or sampling for all about sampling, or all. They are listed below.")],
     /,
     *,
-    scale: Annotated[str, option(RUN, "quick: minutes on two cores. full: the paper's lengths, hours.", "quick|full")] = "quick",
+    scale: Annotated[
+        str, option(RUN, "quick: minutes on two cores. full: the paper's lengths, a day or two.", "quick|full")
+    ] = "quick",
     seeds: Annotated[
         int | None,
         option(RUN, "Repetitions; 1 at quick scale, 5 at full, unless given. More may be added later.", "N", converter=whole),
     ] = None,
     out: Annotated[
         Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")
-    ] = Path("results"),
+    ] = Path("saltus-results"),
     no_progress: NoProgress = False,
 ) -> int:
     """Run the paper's experiments again, and judge its claims.

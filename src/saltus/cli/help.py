@@ -98,7 +98,7 @@ BENCH = """\
   profile      where the time of a step goes (no goals)
   choices      why the code is written as it is (no goals)
 
-  thrml and peers need: pip install 'saltus[bench]'
+  thrml and peers need: pip install 'saltus\\[bench]'
 
 [bold]Examples[/]
   saltus bench steps textbook
@@ -121,11 +121,11 @@ REPRODUCE = """\
   sampling     all of these
   all          all there are
 
-  Figures need: pip install 'saltus[plots]'
+  Figures need: pip install 'saltus\\[plots]'
 
 [bold]Examples[/]
   saltus reproduce ordinal
-  saltus reproduce sampling --seeds 5 --out results
+  saltus reproduce sampling --seeds 5 --out elsewhere
 
 [bold]Exit codes[/]
   0    complete, whatever the verdicts

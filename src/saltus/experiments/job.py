@@ -31,7 +31,7 @@ def reproduce(
     name: str,
     *,
     scale: str = "quick",
-    out: Path | str = "results",
+    out: Path | str = "saltus-results",
     seeds: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Path:
@@ -107,11 +107,14 @@ def results(experiment: str, folder: Folder) -> Results:
 
 
 def _same_pace(cells: list[dict[str, Any]]) -> None:
-    """Seconds of every seed at the pace of the fastest: the others were disturbed, the steps are the same."""
-    if "seconds" in cells[0]:
-        pace = min(cell["seconds"][-1] / cell["iterations"][-1] for cell in cells)
-        for cell in cells:
-            cell["seconds"] = [n * pace for n in cell["iterations"]]
+    """Seconds of every seed at the pace of the fastest that took the same kind of step: the others were disturbed."""
+    if "seconds" not in cells[0]:
+        return
+    kinds = [(cell["kernel"].partition("(")[0], cell["evaluations"][-1]) for cell in cells]
+    paces = [cell["seconds"][-1] / cell["iterations"][-1] for cell in cells]
+    for cell, kind in zip(cells, kinds, strict=True):
+        pace = min(pace for pace, other in zip(paces, kinds, strict=True) if other == kind)
+        cell["seconds"] = [n * pace for n in cell["iterations"]]
 
 
 def present(folder: Folder) -> list[str]:
