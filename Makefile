@@ -1,5 +1,6 @@
 # Everything sets itself up: a machine needs python3 and make.
 #   make demo                       a first look: the paper's regression, sampled, held against the exact answer
+#   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
@@ -14,7 +15,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo test test-full bench bench-memory bench-first bench-race lint clean
+.PHONY: demo reproduce test test-full bench bench-memory bench-first bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -30,6 +31,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	$(BIN)/saltus demo
+
+reproduce: $(READY)
+	$(BIN)/saltus reproduce sampling
 
 lint: $(READY)
 	$(BIN)/ruff check .

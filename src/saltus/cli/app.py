@@ -16,8 +16,8 @@ from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter,
 import saltus
 
 from ..errors import RunError, SaltusError
-from . import COMPLETE, MISSED
-from .help import APP, BENCH, CHECK, DEMO, RESUME, SAMPLE, SUMMARY, TUNE
+from . import COMPLETE, INCOMPLETE, MISSED
+from .help import APP, BENCH, CHECK, DEMO, REPRODUCE, RESUME, SAMPLE, SUMMARY, TUNE
 
 SAMPLER = Group("Sampler", sort_key=1)
 RUN = Group("Run", sort_key=2)
@@ -330,3 +330,39 @@ def bench(
     from .ending import tell
 
     return COMPLETE if measure(groups, output, again=again, tell=tell) else MISSED
+
+
+@app.command(help_epilogue=REPRODUCE, usage="Usage: saltus reproduce NAME [OPTIONS]", sort_key=8)
+def reproduce(
+    name: Annotated[str, Parameter(help="An experiment, or sampling for all about sampling, or all. They are listed below.")],
+    /,
+    *,
+    scale: Annotated[
+        str, option(RUN, "quick: minutes on two cores. full: the paper's lengths, a day or two.", "quick|full")
+    ] = "quick",
+    seeds: Annotated[
+        int | None,
+        option(RUN, "Repetitions; 1 at quick scale, 5 at full, unless given. More may be added later.", "N", converter=whole),
+    ] = None,
+    out: Annotated[
+        Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")
+    ] = Path("saltus-results"),
+    no_progress: NoProgress = False,
+) -> int:
+    """Run the paper's experiments again, and judge its claims.
+
+    Every sampler is held against exact truth; a page says for each claim what was
+    measured and whether it holds. Interrupted, the same command goes on.
+    """
+    from ..experiments import reproduce as run_again
+    from ..run.progress import make_progress
+    from .ending import tell
+
+    try:
+        with make_progress(not no_progress) as shown:
+            page = run_again(name, scale=scale, out=out, seeds=seeds, say=shown.say)
+    except KeyboardInterrupt:
+        tell(f"interrupted: what is finished is kept in {out}, and the same command goes on from there")
+        return INCOMPLETE
+    tell(f"written to {page}", f"  as text    {page.with_suffix('.md')}", f"  figures    {page.parent / 'figures'}")
+    return COMPLETE

@@ -108,3 +108,27 @@ BENCH = """\
   0    every goal is met
   4    some goal is missed
 """
+REPRODUCE = """\
+[bold]Experiments[/]
+  figure1      where GWG, NCG and PAVG propose to go
+  proposals    the same of GWG, ordinal GWG and uniform MH
+  targets2d    both ordinal mixtures in two dimensions
+  ordinal      seven samplers on the mixtures in 20 dimensions
+  regression   five samplers on the sparse regression; and what exact
+               local models, saltus tune and auto add
+  third-order  PAVG and AVG where PAVG's quadratic model is wrong
+
+  sampling     all of these
+  all          all there are
+
+  Figures need: pip install 'saltus\\[plots]'
+
+[bold]Examples[/]
+  saltus reproduce ordinal
+  saltus reproduce sampling --seeds 5 --out elsewhere
+
+[bold]Exit codes[/]
+  0    complete, whatever the verdicts
+  2    bad input
+  3    interrupted: the same command goes on
+"""

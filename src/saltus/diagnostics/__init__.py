@@ -1,16 +1,27 @@
-"""What the draws are worth: effective sample size, agreement of chains, and how far and how often the chains move."""
+"""What the draws are worth: effective sample size, agreement of chains, how far and how often they move, and exact errors."""
 
+from .distance_series import DistanceSeries, distance_ess
 from .ess import autocorrelation_time, ess
+from .exact_errors import covariance_error, marginal_error, marginal_kl, mean_and_error, pairwise_error
 from .moves import AcceptanceBin, acceptance_by_changes, distance, jump, never_moving
 from .rhat import split_rhat
+from .tally import Tally
 
 __all__ = [
     "AcceptanceBin",
+    "DistanceSeries",
+    "Tally",
     "acceptance_by_changes",
     "autocorrelation_time",
+    "covariance_error",
     "distance",
+    "distance_ess",
     "ess",
     "jump",
+    "marginal_error",
+    "marginal_kl",
+    "mean_and_error",
     "never_moving",
+    "pairwise_error",
     "split_rhat",
 ]

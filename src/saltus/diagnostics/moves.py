@@ -18,8 +18,8 @@ _BLOCK = 2**20
 
 def distance(space: Space, codes: Any, reference: Any) -> jax.Array:
     """The paper's scalar statistic t = |s - s_0|_1, in units of s: codes (..., sites), reference codes (sites,) -> (...,)."""
-    codes = _checked(space, codes, "codes", "(..., sites)", least_axes=1)
-    reference = _checked(space, reference, "reference", "(sites,)", least_axes=1)
+    codes = checked_codes(space, codes, "codes", "(..., sites)", least_axes=1)
+    reference = checked_codes(space, reference, "reference", "(sites,)", least_axes=1)
     if reference.ndim != 1:
         raise SaltusError("`reference` is not one state.", expected="codes of shape (sites,)", found=f"shape {reference.shape}")
     return _travelled(space, jnp.asarray(reference), jnp.asarray(codes))
@@ -27,7 +27,7 @@ def distance(space: Space, codes: Any, reference: Any) -> jax.Array:
 
 def jump(space: Space, codes: Any) -> jax.Array:
     """Mean L1 distance between successive draws of a chain, in units of s: codes (..., draws, sites) -> (...,)."""
-    codes = _checked(space, codes, "codes", "(..., draws, sites)", least_axes=2)
+    codes = checked_codes(space, codes, "codes", "(..., draws, sites)", least_axes=2)
     if codes.shape[-2] < 2:
         found = f"shape {tuple(codes.shape)}"
         raise SaltusError("One draw makes no jump.", expected="codes of shape (..., draws, sites), draws >= 2", found=found)
@@ -45,7 +45,7 @@ def _travelled(space: Space, a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.sum(jnp.asarray(table, default_float())[a, b], axis=-1)
 
 
-def _checked(space: Space, codes: Any, name: str, shape: str, least_axes: int) -> Any:
+def checked_codes(space: Space, codes: Any, name: str, shape: str, least_axes: int) -> Any:
     """Codes as they came, at least one state; SpaceError, from the space itself, where they are none of its own."""
     codes = codes if isinstance(codes, jax.Array) else np.asarray(codes)
     if codes.ndim < least_axes or codes.size == 0:

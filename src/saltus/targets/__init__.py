@@ -4,6 +4,7 @@ from .conv_ebm import conv_ebm, conv_ebm_params
 from .ising import ising
 from .polynomial_mixture import polynomial_mixture
 from .potts import potts
+from .third_order import third_order
 from .variable_selection import sparse_regression
 
-__all__ = ["conv_ebm", "conv_ebm_params", "ising", "polynomial_mixture", "potts", "sparse_regression"]
+__all__ = ["conv_ebm", "conv_ebm_params", "ising", "polynomial_mixture", "potts", "sparse_regression", "third_order"]

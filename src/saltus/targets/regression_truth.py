@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from .._pairs import pair_tables
+
 
 @dataclass(frozen=True)
 class RegressionTruth:
@@ -16,6 +18,16 @@ class RegressionTruth:
     pairs: np.ndarray  # (d, d) P(s_i = 1 and s_j = 1)
     size_probabilities: np.ndarray  # (D + 1,) P(n columns of X are used)
     log_normaliser: float  # log Σ_s exp f(s) = log p(y) / p(y | no column)
+
+    @property
+    def means(self) -> np.ndarray:
+        """(d,) means of s: the marginals, since s is 0 or 1."""
+        return self.marginals
+
+    @property
+    def pair_table(self) -> np.ndarray:
+        """(d, d, 2, 2) P(s_i = k and s_j = l)."""
+        return pair_tables(self.marginals, self.pairs)
 
 
 def regression_truth(k: dict, group: np.ndarray, appended: np.ndarray) -> RegressionTruth:
