@@ -58,14 +58,14 @@ def train(job: Job, num_updates: Any, progress: Any, time_limit: Any, checkpoint
         loop = _Loop(job, state, history, seconds, saved, options.checkpoint_every)
         try:
             deadline = began + (options.time_limit or float("inf"))
-            while loop.made < num_updates and not loop.diverged and time.monotonic() < deadline:
+            while loop.made < num_updates and not loop.stopped and time.monotonic() < deadline:
                 loop.chunk(num_updates, shown)
         except KeyboardInterrupt:
             shown.tell(f"interrupted after {loop.made} of {num_updates} updates; what was made is returned")
         loop.save()
         if loop.diverged:
             shown.tell(f"training diverged at {loop.diverged}")
-    if loop.diverged and bool(job.plan.stop):
+    if loop.stopped:
         warnings.warn(f"Training ended at {loop.diverged}", DivergenceWarning, stacklevel=3)
     return _result(job, loop, num_updates, compiling)
 
@@ -96,7 +96,11 @@ class _Loop:
         self.job, self.state, self.history, self.seconds = job, state, history, seconds
         self.saved, self.every, self.rate, self.last_save = saved, every, 0.0, time.monotonic()
         self.made = len(history["jump"])
-        self.diverged = describe(int(state.watch.verdict), self.made, history) if bool(job.plan.stop) else ""
+        self.diverged = describe(int(state.watch.verdict), self.made, history)
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self.diverged) and bool(self.job.plan.stop)
 
     def chunk(self, num_updates: int, shown: Silent) -> None:
         count = int(np.clip(self.rate * _CHUNK_SECONDS, 1, min(ROWS, num_updates - self.made)))
