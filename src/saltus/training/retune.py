@@ -34,8 +34,8 @@ class Fixed:
         """{name: (batch,)} of every setting that is tuned, one value a chain."""
         return {}
 
-    def learn(self, key: jax.Array, jump: jax.Array, steps: jax.Array) -> Any:
-        """Go on from the mean jump (batch,) of each chain over these steps; `key` is that of `settings`."""
+    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Any:
+        """Go on from the mean jump and acceptance rate (batch,) of each chain; `key` is that of `settings`."""
         return self
 
     def centre(self) -> dict[str, jax.Array]:
@@ -51,7 +51,8 @@ class Halves(Fixed):
 
     with u = log(step size) or asinh(scale) in units of the space, and signs σ drawn anew each update where several settings
     are tuned at once. Both halves see the same model at the same time, so that a jump that falls because the model sharpens
-    is not mistaken for a bad step size. Where no chain moves at all, the step size falls.
+    is not mistaken for a bad step size. Where no chain moves at all, the step size grows if proposals were accepted (they were
+    to stay) and falls if not.
     """
 
     at: dict[str, jax.Array]  # u of every setting
@@ -61,11 +62,12 @@ class Halves(Fixed):
         half, signs = _halves(batch), self._signs(key)
         return {name: self._value(name, u + _APART / 2 * signs[name] * half) for name, u in self.at.items()}
 
-    def learn(self, key: jax.Array, jump: jax.Array, steps: jax.Array) -> Halves:
+    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Halves:
         half, signs = _halves(len(jump)), self._signs(key)
         total = jnp.sum(jump)
         slope = jnp.where(total > 0, jnp.sum(half * jump) / jnp.where(total > 0, total, 1) / _APART, 0)
-        stuck = {name: -_MOST if name == "step_size" else 0.0 for name in self.at}
+        away = jnp.where(jnp.mean(rate) > 0.5, _MOST, -_MOST)  # accepted where nothing is proposed: steps are too short
+        stuck = {name: away if name == "step_size" else 0.0 for name in self.at}
         move = {name: jnp.clip(_GAIN * signs[name] * slope, -_MOST, _MOST) for name in self.at}
         return changed(self, at={name: u + jnp.where(total > 0, move[name], stuck[name]) for name, u in self.at.items()})
 
@@ -103,7 +105,7 @@ class Climb(Fixed):
     def settings(self, key: jax.Array, batch: int) -> dict[str, jax.Array]:
         return {"scale": jnp.full(batch, self.unit * self.scale)}
 
-    def learn(self, key: jax.Array, jump: jax.Array, steps: jax.Array) -> Climb:
+    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Climb:
         total, count = self.total + jnp.mean(jump) * steps, self.steps + steps
         mean = total / count
         direction = jnp.where(mean > self.last, self.direction, -self.direction)

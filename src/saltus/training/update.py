@@ -105,7 +105,7 @@ def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: Sta
         None if state.average is None else _mixed(state.average, trained, plan.decay),
         optimiser,
         state.buffer.at[visit[1]].set(kept) if plan.persistent else kept,
-        state.tuner.learn(tune_key, jump, plan.num_steps),
+        state.tuner.learn(tune_key, jump, rate, plan.num_steps),
         state.watch.look(finite, energies, jnp.mean(rate), jnp.mean(jump), plan.patience),
     )
     told = dict(data_energy=energies.data, model_energy=energies.model, acceptance=jnp.mean(rate), jump=jnp.mean(jump))
