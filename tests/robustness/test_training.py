@@ -182,7 +182,7 @@ def test_retuning_finds_a_step_size_that_moves():
     for start in (1e-2, 1e4):
         found = train(saltus.NCG(start), retune=True, **settings)
         assert 1 < float(found.kernel.step_size)
-        assert found.history["jump"][-50:].mean() > 15
+        assert found.history["jump"][-50:].mean() > 12  # of the 14 that are possible here
         assert found.history["step_size"][0] == np.float32(start)
     assert train(saltus.NCG(1e-2), **settings).history["jump"].mean() < 1  # planted: without it, chains stand still
 
@@ -194,7 +194,7 @@ def test_the_papers_climb_turns_round_when_the_jump_falls():
     scales = []
     for jump in (1.0, 2.0, 1.5, 1.8):
         for _ in range(20):
-            climb = climb.learn(None, jnp.full(8, jump), None, jnp.int32(5))
+            climb = climb.learn(None, jnp.array([jump]), None, jnp.int32(5))
         scales.append(float(climb.centre()["scale"]))
     up, down = 1.25, 1.25 * (1 + 0.25 * 0.99)
     third = down - 0.25 * 0.99**2 * down

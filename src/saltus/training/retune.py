@@ -30,12 +30,14 @@ _WINDOW = 100  # sampler steps between two moves of the paper's climb
 class Fixed:
     """Nothing is tuned."""
 
-    def settings(self, key: jax.Array, batch: int) -> dict[str, jax.Array]:
-        """{name: (batch,)} of every setting that is tuned, one value a chain."""
+    groups = 1  # of chains that step with settings of their own
+
+    def settings(self, key: jax.Array) -> dict[str, jax.Array]:
+        """{name: value} of every setting that is tuned; (groups,) values where there are several groups."""
         return {}
 
     def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Any:
-        """Go on from the mean jump and acceptance rate (batch,) of each chain; `key` is that of `settings`."""
+        """Go on from the mean jump and acceptance rate, (groups,), of these steps; `key` is that of `settings`."""
         return self
 
     def centre(self) -> dict[str, jax.Array]:
@@ -55,17 +57,18 @@ class Halves(Fixed):
     to stay) and falls if not.
     """
 
+    groups = 2
+
     at: dict[str, jax.Array]  # u of every setting
     units: dict[str, jax.Array]
 
-    def settings(self, key: jax.Array, batch: int) -> dict[str, jax.Array]:
-        half, signs = _halves(batch), self._signs(key)
-        return {name: self._value(name, u + _APART / 2 * signs[name] * half) for name, u in self.at.items()}
+    def settings(self, key: jax.Array) -> dict[str, jax.Array]:
+        up_and_down, signs = jnp.asarray([1, -1], default_float()), self._signs(key)
+        return {name: self._value(name, u + _APART / 2 * signs[name] * up_and_down) for name, u in self.at.items()}
 
     def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Halves:
-        half, signs = _halves(len(jump)), self._signs(key)
-        total = jnp.sum(jump)
-        slope = jnp.where(total > 0, jnp.sum(half * jump) / jnp.where(total > 0, total, 1) / _APART, 0)
+        signs, total = self._signs(key), jnp.sum(jump)
+        slope = (jump[0] - jump[1]) / jnp.where(total > 0, total, 1) / _APART
         away = jnp.where(jnp.mean(rate) > 0.5, _MOST, -_MOST)  # accepted where nothing is proposed: steps are too short
         stuck = {name: away if name == "step_size" else 0.0 for name in self.at}
         move = {name: jnp.clip(_GAIN * signs[name] * slope, -_MOST, _MOST) for name in self.at}
@@ -80,11 +83,6 @@ class Halves(Fixed):
     def _signs(self, key: jax.Array) -> dict[str, jax.Array]:
         signs = 1 - 2 * (random.bits(key, (len(self.at),)) >> 31).astype(default_float())
         return dict(zip(self.at, signs, strict=True))
-
-
-def _halves(batch: int) -> jax.Array:
-    """+1, -1, +1, ...: a batch of odd size has one more of the first."""
-    return (1 - 2 * (jnp.arange(batch) % 2)).astype(default_float())
 
 
 @record
@@ -102,11 +100,11 @@ class Climb(Fixed):
     total: jax.Array  # of this window
     steps: jax.Array
 
-    def settings(self, key: jax.Array, batch: int) -> dict[str, jax.Array]:
-        return {"scale": jnp.full(batch, self.unit * self.scale)}
+    def settings(self, key: jax.Array) -> dict[str, jax.Array]:
+        return self.centre()
 
     def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Climb:
-        total, count = self.total + jnp.mean(jump) * steps, self.steps + steps
+        total, count = self.total + jump[0] * steps, self.steps + steps
         mean = total / count
         direction = jnp.where(mean > self.last, self.direction, -self.direction)
         move = direction * self.size * jnp.maximum(jnp.abs(self.scale), 1)

@@ -88,8 +88,7 @@ def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: Sta
     model = target.replace(params=combine(state.trained, frozen))
     positive = data[visit[0]].astype(jnp.int32)
     start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(jnp.int32)) if plan.persistent else positive
-    settings = state.tuner.settings(tune_key, len(start))
-    samples, rate, jump = _steps(chains_key, plan, model, start, settings)
+    samples, rate, jump = _grouped_steps(chains_key, plan, model, start, state.tuner.settings(tune_key), state.tuner.groups)
 
     grad, energies = gradient(target, state.trained, frozen, positive, samples, plan.penalty)
     finite = _finite((grad, energies))
@@ -123,18 +122,29 @@ def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
     return jax.lax.cond(plan.reinitialise > 0, anew, lambda: codes)
 
 
-def _steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array]) -> tuple:
-    """(codes, mean acceptance rate, mean jump) of every chain after K steps; f is evaluated anew: the model has changed."""
-    keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(len(codes)))
-    own = lambda settings: changed(plan.kernel, **settings)  # noqa: E731
-    points = jax.vmap(lambda c, each: own(each).init(model, c))(codes, settings)
-    none = jnp.zeros(len(codes), default_float())
+def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict, groups: int) -> tuple:
+    """(codes, acceptance rate, jump) after K steps, means (groups,); each group of chains has settings of its own."""
+    num = len(codes)
+    keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
+    if groups == 1:
+        codes, rate, jump = _steps(keys, plan, model, codes, settings)
+        return codes, rate[None], jump[None]
+    each = jnp.arange(groups * -(-num // groups)).reshape(groups, -1) % num  # a group that is short repeats the first chains
+    run = jax.vmap(lambda rows, own: _steps(keys[rows], plan, model, codes[rows], own))
+    codes, rate, jump = run(each, settings)
+    return codes.reshape(-1, codes.shape[-1])[:num], rate, jump
+
+
+def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array]) -> tuple:
+    """Of one group. f is evaluated anew at the start: the model has changed."""
+    kernel = changed(plan.kernel, **settings)
+    points = jax.vmap(lambda c: kernel.init(model, c))(codes)
+    none = jnp.zeros((), default_float())
 
     def step(t: jax.Array, carry: Any) -> Any:
         points, rate, jump = carry
-        go = lambda k, x, each: own(each).step(random.fold_in(k, t), model, x)  # noqa: E731
-        points, info = jax.vmap(go)(keys, points, settings)
-        return points, rate + info.acceptance_rate, jump + info.jump
+        points, info = jax.vmap(lambda k, x: kernel.step(random.fold_in(k, t), model, x))(keys, points)
+        return points, rate + jnp.mean(info.acceptance_rate), jump + jnp.mean(info.jump)
 
     points, rate, jump = jax.lax.fori_loop(0, plan.num_steps, step, (points, none, none))
     return points.codes, rate / plan.num_steps, jump / plan.num_steps
