@@ -14,7 +14,7 @@ OPTIMISER = optax.adam(optax.exponential_decay(1e-2, 500, 0.9))
 
 
 def data():
-    return np.random.default_rng(0).integers(2, size=(60, 6))
+    return np.random.default_rng(0).choice([-1, 1], size=(60, 6))
 
 
 def run(folder, **settings):
