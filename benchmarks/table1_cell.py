@@ -1,6 +1,6 @@
 """One cell of the paper's Table 1: the Ising lattice learned by PCD (PAPER_NOTES 4.3), seconds and error beside the paper's.
 
-    python benchmarks/table1_cell.py [sampler [K [seed]]]        ncg 6 0
+python benchmarks/table1_cell.py [sampler [K [seed]]]        ncg 6 0
 """
 
 import json

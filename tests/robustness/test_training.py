@@ -303,7 +303,9 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     (tmp_path / "c" / "thesis.tex").write_text("dear diary")
     with pytest.raises(saltus.StorageError, match="not a checkpoint"):
         train(checkpoint=tmp_path / "c", overwrite=True)
-    saltus.sample(training.models.ising(SPACE), saltus.NCG(1.0), num_draws=5, num_warmup=5, checkpoint=tmp_path / "s", progress=False)
+    saltus.sample(
+        training.models.ising(SPACE), saltus.NCG(1.0), num_draws=5, num_warmup=5, checkpoint=tmp_path / "s", progress=False
+    )
     with pytest.raises(saltus.StorageError, match="'run'"):
         train(checkpoint=tmp_path / "s")
     train(checkpoint=tmp_path / "t")

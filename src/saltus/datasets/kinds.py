@@ -43,7 +43,9 @@ class MaxCut:
 def read_images(path: Path, pixels: int) -> Images:
     with np.load(path, allow_pickle=False) as file:
         parts = {name: file[name] for name in file.files}
-    bits = {name: np.unpackbits(parts[name], axis=1)[:, :pixels].astype(np.int8) for name in ("train", "valid", "test") if name in parts}
+    bits = {
+        name: np.unpackbits(parts[name], axis=1)[:, :pixels].astype(np.int8) for name in ("train", "valid", "test") if name in parts
+    }
     return Images(**bits, train_labels=parts.get("train_y"), test_labels=parts.get("test_y"))
 
 

@@ -3,7 +3,8 @@ r"""The exact partition function of the Ising model on a torus (Kaufman 1949).
 For m rows of n sites (m, n >= 3), K1 > 0 between neighbours in a row and K2 > 0 between rows,
 
 $$ \log Z = -\log 2 + \tfrac{mn}{2} \log(2 \sinh 2K_2) + \log(P_1 + P_2 + P_3 + P_4) $$
-$$ P_{1,2} = \prod_{l\ \mathrm{odd}} 2\cosh, 2\sinh (m\gamma_l/2), \qquad P_{3,4} = \prod_{l\ \mathrm{even}} 2\cosh, 2\sinh (m\gamma_l/2) $$
+$$ P_1 = \prod_{l\ \mathrm{odd}} 2\cosh(m\gamma_l/2), \qquad P_2 = \prod_{l\ \mathrm{odd}} 2\sinh(m\gamma_l/2) $$
+$$ P_3 = \prod_{l\ \mathrm{even}} 2\cosh(m\gamma_l/2), \qquad P_4 = \prod_{l\ \mathrm{even}} 2\sinh(m\gamma_l/2) $$
 $$ \cosh\gamma_l = \cosh 2K_1 \coth 2K_2 - \frac{\sinh 2K_1}{\sinh 2K_2} \cos(\pi l / n), \qquad \gamma_0 = 2K_1 + \log\tanh K_2 $$
 
 γ_0 has a sign: it is negative in the disordered phase, and then P_4 is.
@@ -47,7 +48,9 @@ def _read(shape: Any, coupling: Any) -> tuple[tuple[int, int], tuple[float, floa
     sides = tuple(as_size(side, "shape", TargetError, least=3) for side in shape)
     K = np.asarray(coupling, np.float64)
     if len(sides) != 2 or K.shape not in ((), (2,)):
-        raise TargetError("Kaufman's formula is for a torus.", expected="two sides, one or two couplings", found=f"{shape}, {coupling}")
+        raise TargetError(
+            "Kaufman's formula is for a torus.", expected="two sides, one or two couplings", found=f"{shape}, {coupling}"
+        )
     if not (K > 0).all():
         raise TargetError(
             "Kaufman's formula needs K > 0.",

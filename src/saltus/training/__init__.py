@@ -2,10 +2,10 @@
 
 from . import models
 from .ais import LogZ, ais
+from .choice import data_covariance
 from .pcd import cd, pcd
 from .penalty import L1
 from .result import Trained, load
-from .settings import data_covariance
 from .tempering import tempered
 from .train import DivergenceWarning
 

@@ -67,7 +67,9 @@ def ais(
         log_w = _forward(kernel, target, betas, words, numbers)
         return _summary(np.asarray(log_w, np.float64) + log_states, 1, "forward")
     if not getattr(kernel, "reversible", True):
-        raise KernelError("The reverse run needs a reversible kernel.", expected="one step of which is reversible", found=repr(kernel))
+        raise KernelError(
+            "The reverse run needs a reversible kernel.", expected="one step of which is reversible", found=repr(kernel)
+        )
     codes = np.resize(read_states(target.space, samples, "samples"), (num_chains, target.space.num_sites))
     log_w = _reverse(kernel, target, betas, words, numbers, jnp.asarray(codes, jnp.int32))
     return _summary(np.asarray(log_w, np.float64) + log_states, -1, "reverse")

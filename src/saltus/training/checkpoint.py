@@ -88,7 +88,11 @@ class TrainingCheckpoint:
                 raise self._another(name, old[0][name], header[name])
         check_log_probs(self.folder, "log_prob at a probe state", old[1]["probes"], arrays["probes"])
         for name in sorted({*arrays} - {"probes"}):
-            if name not in old[1] or old[1][name].shape != arrays[name].shape or not np.allclose(old[1][name], arrays[name], rtol=1e-5):
+            if (
+                name not in old[1]
+                or old[1][name].shape != arrays[name].shape
+                or not np.allclose(old[1][name], arrays[name], rtol=1e-5)
+            ):
                 raise self._another(name.split(".")[0], "that of the call it was begun by", "another")
 
     def _another(self, name: str, expected: Any, found: Any) -> StorageError:

@@ -1,6 +1,6 @@
 r"""The gradient of contrastive divergence, and which parameters it moves.
 
-$$ \text{loss}(\theta) = \tfrac1B \sum_b f_\theta(\text{sample}_b) - \tfrac1B \sum_b f_\theta(\text{data}_b) + \text{penalty}(\theta) $$
+$$ \text{loss}(\theta) = \text{mean}_b f_\theta(\text{sample}_b) - \text{mean}_b f_\theta(\text{data}_b) + \text{penalty}(\theta) $$
 
 Samples are held fixed: the gradient of the loss is then a stochastic gradient of the negative log-likelihood.
 """

@@ -37,7 +37,7 @@ def pcd(
 ) -> Trained:
     r"""Fit f(params, s) to data by stochastic maximum likelihood: p(s) ∝ exp f(params, s).
 
-    $$ \theta \leftarrow \text{optimiser}\big(\nabla_\theta [\text{mean}_{samples} f - \text{mean}_{data} f + \text{penalty}]\big) $$
+    $$ \theta \leftarrow \text{optimiser}(\nabla_\theta [\text{mean}_{samples} f - \text{mean}_{data} f + \text{penalty}]) $$
 
     Samples come from a buffer of chains that go on, `num_steps` steps of the sampler at each visit, while the model changes.
 

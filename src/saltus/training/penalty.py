@@ -48,6 +48,11 @@ class L1:
         hint = "penalty=saltus.training.L1(0.01, of=lambda params: params['coupling'])"
         return TrainingError("The penalty's `of` does not choose parameters.", expected="leaves", found=found, hint=hint)
 
+    def mark(self, params: Any) -> str:
+        """What tells one penalty from another; functions are told by what they choose."""
+        rate = float(self.learning_rate(0)) if callable(self.learning_rate) else self.learning_rate
+        return f"L1(weight={float(self.weight):g}, leaves={self.chosen(params)}, symmetric={self.symmetric}, learning_rate={rate})"
+
     def value(self, params: Any) -> jax.Array:
         """What is added to the loss; 0 where the penalty is proximal."""
         if self.learning_rate is not None:

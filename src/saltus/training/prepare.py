@@ -17,10 +17,12 @@ from ..run.settings import read_flag
 from ..target import Target
 from .buffer import Visits, fresh_chains
 from .checkpoint import asked
+from .choice import read_kernel
 from .loss import mask, partition
+from .optimiser import read_optimiser
 from .penalty import L1
 from .retune import read_retune
-from .settings import Settings, check_defined, read_data, read_kernel, read_model, read_optimiser, read_settings
+from .settings import Settings, check_defined, read_data, read_model, read_settings
 from .update import Plan, State, first_chains
 from .watch import watch
 
@@ -83,8 +85,9 @@ def prepare(
         Visits("slices", len(rows), settings.batch_size, settings.seed, _DATA),
         Visits(settings.visits, settings.buffer_size, settings.batch_size, settings.seed, _BUFFER),
     )
-    other = dict(buffer=start["buffer"] if isinstance(start["buffer"], str) else "states", retune=retune)
-    mark = asked(settings, target, rows, kernel, optimiser, trained, {**other, "trained": flags, "penalty": penalty})
+    other = dict(penalty=penalty.mark(target.params) if penalty else None, trained=flags, retune=retune)
+    other |= dict(buffer=start["buffer"] if isinstance(start["buffer"], str) else "states")
+    mark = asked(settings, target, rows, kernel, optimiser, trained, other)
     return Job(settings, plan, target, jnp.asarray(rows), state, visits, mark)
 
 
@@ -93,6 +96,8 @@ def _read_penalty(penalty: Any, params: Any) -> L1 | None:
         return None
     if not isinstance(penalty, L1):
         hint = "other penalties can be part of f, or of the optimiser (optax.add_decayed_weights)"
-        raise TrainingError("`penalty` is not known.", expected="saltus.training.L1(weight, of=...)", found=repr(penalty), hint=hint)
+        raise TrainingError(
+            "`penalty` is not known.", expected="saltus.training.L1(weight, of=...)", found=repr(penalty), hint=hint
+        )
     penalty.chosen(params)
     return penalty

@@ -126,7 +126,14 @@ class _Loop:
         known = {name: last.pop(name) for name in ("data_energy", "model_energy", "acceptance", "jump")}
         left = (num_updates - self.made) / self.rate
         return TrainingStatus(
-            "training", self.made, num_updates, steps_per_second=self.rate, seconds_left=left, counted="updates", **known, settings=last
+            "training",
+            self.made,
+            num_updates,
+            steps_per_second=self.rate,
+            seconds_left=left,
+            counted="updates",
+            **known,
+            settings=last,
         )
 
 
