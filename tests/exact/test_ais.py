@@ -1,5 +1,7 @@
 """Annealed importance sampling: exact by the matrix recursion, and by Monte Carlo against enumeration and Kaufman's log Z."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +25,7 @@ def recursion(target, kernel, betas):
     with jax.enable_x64(True):
         f = np.asarray(jax.vmap(target.value)(target.space.enumerate()))
         v = np.full(len(f), 1 / len(f))
-        for before, beta in zip(betas, betas[1:], strict=False):
+        for before, beta in itertools.pairwise(betas):
             v = (v * np.exp((beta - before) * f)) @ testing.transition_matrix(kernel, training.tempered(target, beta))
     return np.log(v.sum())
 

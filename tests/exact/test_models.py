@@ -78,9 +78,9 @@ def test_what_a_model_says_of_itself_is_true(name):
     saltus.Target(
         target.log_prob, target.space, target.params, differences=target.differences, structure=target.structure_of, verify=True
     )
+    wrong = jax.tree.map(lambda p: 2 * p, target.params)
+    structure = (lambda params: target.structure_of(wrong)) if target.structure_of else saltus.Quadratic(0.0, np.zeros((4, 4)))
     with pytest.raises(saltus.TargetError, match="quadratic"):
-        wrong = jax.tree.map(lambda p: 2 * p, target.params)
-        structure = (lambda params: target.structure_of(wrong)) if target.structure_of else saltus.Quadratic(0.0, np.zeros((4, 4)))
         saltus.Target(target.log_prob, target.space, target.params, structure=structure)
 
 

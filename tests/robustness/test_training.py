@@ -181,9 +181,9 @@ def test_retuning_finds_a_step_size_that_moves():
     settings = dict(target=target, data=data, num_updates=300, batch_size=20, optimiser=optax.sgd(1e-3))
     for start in (1e-2, 1e4):
         found = train(saltus.NCG(start), retune=True, **settings)
-        assert 1 < float(found.kernel.step_size)
+        assert float(found.kernel.step_size) > 1
         assert found.history["jump"][-50:].mean() > 12  # of the 14 that are possible here
-        assert found.history["step_size"][0] == np.float32(start)
+        assert abs(found.history["step_size"][0] / start - 1) < 1e-5
     assert train(saltus.NCG(1e-2), **settings).history["jump"].mean() < 1  # planted: without it, chains stand still
 
 

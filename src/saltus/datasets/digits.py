@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def _draw(rng: np.random.Generator, digit: int) -> np.ndarray:
     for stroke in _STROKES[digit]:
         p: Any = np.array(stroke) - 0.5 + rng.normal(0, 0.012, (len(stroke), 2))
         p = np.stack([p[:, 0] - shear * p[:, 1], p[:, 1] + turn * p[:, 0]], axis=1) * stretch + move
-        for a, b in zip(p, p[1:], strict=False):
+        for a, b in itertools.pairwise(p):
             along = np.clip((grid - a) @ (b - a) / max((b - a) @ (b - a), 1e-9), 0, 1)
             distance = np.minimum(distance, np.linalg.norm(grid - a - along[:, None] * (b - a), axis=1))
     return (distance < pen) ^ (rng.random(SIDE * SIDE) < 0.003)

@@ -37,7 +37,7 @@ def kaufman_log_z(shape: tuple[int, int], coupling: Any) -> float:
 def kaufman_edge_correlation(shape: tuple[int, int], coupling: Any) -> float:
     """Mean of x_i x_j over neighbours: (d log Z / dK) / (2 mn), for one K. Fourth-order differences, good to about 1e-10."""
     (rows, columns), (K, other) = _read(shape, coupling)
-    if K != other:
+    if other != K:
         raise TargetError("One coupling is needed here.", expected="a number", found=f"{coupling}")
     h = 1e-3 * K
     z = [kaufman_log_z(shape, K + step * h) for step in (-2, -1, 1, 2)]

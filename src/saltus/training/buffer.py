@@ -22,8 +22,8 @@ VISITS = ("slices", "random")
 class Fresh:
     """Where a chain begins: at independent sites with these probabilities (k, d), or at one of these codes (m, d)."""
 
-    weights: jax.Array | None
-    rows: jax.Array | None
+    weights: Any  # None where there are rows
+    rows: Any
 
     def draw(self, key: jax.Array) -> jax.Array:
         """Codes of one new chain."""

@@ -19,7 +19,7 @@ def read_optimiser(optimiser: Any, trained: Any) -> Any:
     try:
         state = optimiser.init(trained)
         changes, after = jax.eval_shape(optimiser.update, trained, state, trained)
-        same = shapes(changes) == shapes(trained) and jax.tree.structure(after) == jax.tree.structure(state)
+        same = shapes(changes) == shapes(trained) and shapes(after) == shapes(state)
         found = "updates of other shapes"
     except Exception as cause:
         raise _other_params(f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}", trained) from cause

@@ -123,18 +123,12 @@ class _Loop:
 
     def _status(self, num_updates: int) -> TrainingStatus:
         last = {name: float(np.mean(series[-20:])) for name, series in self.history.items()}
-        known = {name: last.pop(name) for name in ("data_energy", "model_energy", "acceptance", "jump")}
-        left = (num_updates - self.made) / self.rate
-        return TrainingStatus(
-            "training",
-            self.made,
-            num_updates,
-            steps_per_second=self.rate,
-            seconds_left=left,
-            counted="updates",
-            **known,
-            settings=last,
-        )
+        energies = last.pop("data_energy"), last.pop("model_energy")
+        status = TrainingStatus("training", self.made, num_updates, steps_per_second=self.rate, counted="updates")
+        status.data_energy, status.model_energy = energies
+        status.acceptance, status.jump, status.settings = last.pop("acceptance"), last.pop("jump"), last
+        status.seconds_left = (num_updates - self.made) / self.rate
+        return status
 
 
 def _result(job: Job, loop: _Loop, num_updates: int, compiling: float) -> Trained:

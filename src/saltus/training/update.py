@@ -84,7 +84,9 @@ def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: A
 
 
 def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: State, visit: Any, update: jax.Array) -> tuple:
-    fresh_key, tune_key, chains_key = random.split(random.fold_in(chain_key(plan.words, TRAINING, 0), update), 3)
+    fresh_key, tune_key, chains_key = random.split(
+        random.fold_in(chain_key(plan.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3
+    )
     model = target.replace(params=combine(state.trained, frozen))
     positive = data[visit[0]].astype(jnp.int32)
     start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(jnp.int32)) if plan.persistent else positive
