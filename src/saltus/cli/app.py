@@ -334,7 +334,7 @@ def bench(
 
 @app.command(help_epilogue=REPRODUCE, usage="Usage: saltus reproduce NAME [OPTIONS]", sort_key=8)
 def reproduce(
-    name: Annotated[str, Parameter(help="An experiment, or sampling for all about sampling, or all. They are listed below.")],
+    name: Annotated[str, Parameter(help="An experiment, or sampling, training or all. They are listed below.")],
     /,
     *,
     scale: Annotated[
@@ -342,7 +342,11 @@ def reproduce(
     ] = "quick",
     seeds: Annotated[
         int | None,
-        option(RUN, "Repetitions; 1 at quick scale, 5 at full, unless given. More may be added later.", "N", converter=whole),
+        option(RUN, "Repetitions; 1 at quick scale, 5 (training: 3) at full, unless given. More may be added later.", "N", converter=whole),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        option(RUN, "Processes for training experiments; one for each core unless given.", "N", converter=whole, show_default=False),
     ] = None,
     out: Annotated[
         Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")
@@ -358,9 +362,10 @@ def reproduce(
     from ..run.progress import make_progress
     from .ending import tell
 
+    workers = (os.cpu_count() or 1) if workers is None else workers
     try:
         with make_progress(not no_progress) as shown:
-            page = run_again(name, scale=scale, out=out, seeds=seeds, say=shown.say)
+            page = run_again(name, scale=scale, out=out, seeds=seeds, workers=workers, say=shown.say)
     except KeyboardInterrupt:
         tell(f"interrupted: what is finished is kept in {out}, and the same command goes on from there")
         return INCOMPLETE

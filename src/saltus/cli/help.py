@@ -118,14 +118,23 @@ REPRODUCE = """\
                local models, saltus tune and auto add
   third-order  PAVG and AVG where PAVG's quadratic model is wrong
 
-  sampling     all of these
+  table1       six samplers learn an Ising lattice; and retuned ones
+  stepsize-sensitivity
+               the same, with step sizes that are too small or too large
+  lattice      true and learned couplings, and samples
+  table2       five samplers learn in front of a convolutional network
+  buffers      what their chains look like when training ends
+
+  sampling     figure1 to third-order
+  training     table1 to buffers
   all          all there are
 
-  Figures need: pip install 'saltus\\[plots]'
+  Figures need: pip install 'saltus\\[plots]', training 'saltus\\[ebm]'
 
 [bold]Examples[/]
   saltus reproduce ordinal
   saltus reproduce sampling --seeds 5 --out elsewhere
+  saltus reproduce training --workers 2
 
 [bold]Exit codes[/]
   0    complete, whatever the verdicts

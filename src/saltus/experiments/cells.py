@@ -12,6 +12,7 @@ from typing import Any
 import saltus
 
 from ..errors import StorageError
+from .catalogue import LEARNING
 from .settings import SCALES, Scale
 
 _OURS = "settings.json"
@@ -43,6 +44,10 @@ class Folder:
     path: Path
     scale: str
 
+    @property
+    def settings(self) -> Scale:
+        return SCALES[self.scale]
+
     def claim(self) -> None:
         """Refuse, before any work, a place that cannot hold these results; then mark it as theirs."""
         if self.path.exists() and not self.path.is_dir():
@@ -65,14 +70,18 @@ class Folder:
             ) from cause
 
     def _mark(self) -> dict[str, Any]:
-        return {"saltus": saltus.__version__, "scale": self.scale, "settings": plain(SCALES[self.scale])}
+        settings = plain(self.settings)
+        return {"saltus": saltus.__version__, "scale": self.scale, "training": settings.pop("training"), "settings": settings}
 
     def _refuse_others(self) -> None:
         mark = self.path / _OURS
         if not mark.exists() and not (self.path / "cells").exists():
             return
         found = _read(mark) if mark.exists() else {}
-        differs = [name for name, value in self._mark().items() if found.get(name) != value]
+        ours = self._mark()
+        if found and not any((self.path / "cells" / each).exists() for each in LEARNING):
+            found["training"] = ours["training"]  # there is nothing yet that they could differ from
+        differs = [name for name, value in ours.items() if found.get(name) != value]
         if not differs:
             return
         shown = {name: found.get(name, "nothing") for name in ("saltus", "scale")}

@@ -11,19 +11,12 @@ from typing import Any
 
 from ..errors import RunError
 from . import look
+from .catalogue import EXPERIMENTS, GROUPS, LEARNING
 from .cells import Cell, Folder
 from .page import write_page
+from .pool import duration, measure_cell, measure_in_processes
 from .settings import SCALES
 
-EXPERIMENTS = {
-    "figure1": "figure1",
-    "proposals": "proposals",
-    "targets2d": "targets2d",
-    "ordinal": "ordinal",
-    "regression": "regression",
-    "third-order": "third_order",
-}
-GROUPS = {"sampling": tuple(EXPERIMENTS), "all": tuple(EXPERIMENTS)}
 Results = dict[tuple[str, str], list[dict[str, Any]]]  # (problem, sampler) -> a cell for each seed
 
 
@@ -33,24 +26,28 @@ def reproduce(
     scale: str = "quick",
     out: Path | str = "saltus-results",
     seeds: int | None = None,
+    workers: int = 1,
     say: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Run an experiment, or a group of them; the path of the page. Cells that are finished in `out` are not run again.
 
+    workers: processes that measure training experiments, one thread each; sampling is timed, and runs alone. A script that asks
+    for more than one needs `if __name__ == "__main__":` around the call.
     say: told before every cell what is being done, how many are done, and about how long the rest will take.
     """
     chosen = _experiments(name)
     if scale not in SCALES:
         raise RunError(f"There is no scale {scale!r}.", expected="quick or full", found=repr(scale))
-    seeds = SCALES[scale].seeds if seeds is None else seeds
-    if seeds < 1:
-        raise RunError("`seeds` is too small.", expected="1 or more", found=str(seeds))
-    if find_spec("matplotlib") is None:
-        raise RunError("Figures need matplotlib.", expected="matplotlib", found="not installed", hint="pip install 'saltus[plots]'")
+    for argument, value in {"seeds": 1 if seeds is None else seeds, "workers": workers}.items():
+        if value < 1:
+            raise RunError(f"`{argument}` is too small.", expected="1 or more", found=str(value))
+    _check_installed(chosen)
+    for each in chosen:
+        getattr(module(each), "check", lambda scale: None)(SCALES[scale])
     folder = Folder(Path(out), scale)
     folder.claim()
-    cells = [cell for each in chosen for cell in module(each).cells(SCALES[scale], seeds)]
-    _measure(cells, folder, say)
+    cells = [cell for each in chosen for cell in module(each).cells(SCALES[scale], seeds or _seeds(each, scale))]
+    _measure(list(dict.fromkeys(cells)), folder, workers, say)
     for each in [name for name in present(folder) if name in chosen or not (folder.path / "figures" / f"{name}.svg").exists()]:
         say(f"drawing {each}")
         for figure_name, figure in module(each).draw(results(each, folder)).items():
@@ -67,37 +64,56 @@ def _experiments(name: str) -> tuple[str, ...]:
     return (name,)
 
 
+def module_name(experiment: str) -> str:
+    return f"{__package__}.{EXPERIMENTS[experiment]}"
+
+
 def module(experiment: str) -> Any:
-    return import_module(f"{__package__}.{EXPERIMENTS[experiment]}")
+    return import_module(module_name(experiment))
 
 
-def _measure(cells: list[Cell], folder: Folder, say: Callable[[str], None]) -> None:
+def _check_installed(chosen: tuple[str, ...]) -> None:
+    if find_spec("matplotlib") is None:
+        raise RunError("Figures need matplotlib.", expected="matplotlib", found="not installed", hint="pip install 'saltus[plots]'")
+    if find_spec("optax") is None and not set(chosen).isdisjoint(LEARNING):
+        raise RunError("Training needs optax.", expected="optax", found="not installed", hint="pip install 'saltus[ebm]'")
+
+
+def _seeds(experiment: str, scale: str) -> int:
+    return SCALES[scale].training.seeds if experiment in LEARNING else SCALES[scale].seeds
+
+
+def _measure(cells: list[Cell], folder: Folder, workers: int, say: Callable[[str], None]) -> None:
+    """Cells that others need come first; only then are the rest shared out among processes."""
     missing = [cell for cell in cells if not folder.file(cell).exists()]
     if len(missing) < len(cells):
         say(f"{len(cells) - len(missing)} of {len(cells)} cells are finished already")
+    shared = [cell for cell in missing if workers > 1 and cell.experiment in LEARNING]
+    _one_by_one([cell for cell in missing if cell not in set(shared)], folder, say)
+    for first in (True, False):
+        phase = [cell for cell in shared if _first(cell) is first]
+        if phase:
+            measure_in_processes(phase, {name: module_name(name) for name in LEARNING}, folder, workers, say)
+
+
+def _first(cell: Cell) -> bool:
+    return cell.problem in getattr(module(cell.experiment), "FIRST", ())
+
+
+def _one_by_one(cells: list[Cell], folder: Folder, say: Callable[[str], None]) -> None:
     began = time.monotonic()
-    for done, cell in enumerate(missing):
-        left = (time.monotonic() - began) / done * (len(missing) - done) if done else None
-        say(
-            f"cell {len(cells) - len(missing) + done + 1} of {len(cells)}  {cell}"
-            + (f"  about {_duration(left)} left" if left else "")
-        )
-        start = time.monotonic()
-        measured = module(cell.experiment).measure(cell, SCALES[folder.scale])
-        folder.save(cell, {**measured, "cell_seconds": time.monotonic() - start})
-
-
-def _duration(seconds: float) -> str:
-    """75 -> '1:15'."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+    for done, cell in enumerate(cells):
+        left = (time.monotonic() - began) / done * (len(cells) - done) if done else None
+        say(f"cell {done + 1} of {len(cells)}  {cell}" + (f"  about {duration(left)} left" if left else ""))
+        measure_cell(cell, module_name(cell.experiment), folder)
 
 
 def results(experiment: str, folder: Folder) -> Results:
     """Everything finished of this experiment, by problem and sampler, in the order of its cells."""
-    most = len(list((folder.path / "cells" / experiment).glob("*.json")))
+    kept = {cell.experiment for cell in module(experiment).cells(folder.settings, 1)}
+    most = max(len(list((folder.path / "cells" / each).glob("*.json"))) for each in kept)
     found: Results = {}
-    for cell in module(experiment).cells(SCALES[folder.scale], most):
+    for cell in module(experiment).cells(folder.settings, most):
         measured = folder.load(cell)
         if measured is not None:
             found.setdefault((cell.problem, cell.sampler), []).append(measured)

@@ -61,10 +61,10 @@ def curves(axes: Any, cells: dict[str, list[dict[str, Any]]], metric: str, axis:
         axes.fill_between(x, np.maximum(mean - 2 * error, mean / 10), mean + 2 * error, color=drawn.colour, alpha=0.15, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=X_LABELS[axis])
     axes.grid(color=_FAINT, linewidth=0.7)
-    _few_labels(axes.yaxis)
+    plain_labels(axes.yaxis)
 
 
-def _few_labels(axis: Any) -> None:
+def plain_labels(axis: Any) -> None:
     """Plain numbers, at 1, 2 and 5 where the axis spans little."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -91,7 +91,7 @@ def boxes(axes: Any, cells: dict[str, list[dict[str, Any]]], axis: str) -> None:
     axes.invert_yaxis()
     axes.set(xscale="log", xlabel=f"ESS of a chain {RATES[axis]}")
     axes.grid(axis="x", color=_FAINT, linewidth=0.7)
-    _few_labels(axes.xaxis)
+    plain_labels(axes.xaxis)
 
 
 def _rates(cell: dict[str, Any], axis: str) -> np.ndarray:
@@ -111,7 +111,7 @@ def share_y(row: Any) -> None:
     limits = np.array([panel.get_ylim() for panel in row])
     for panel in row:
         panel.set_ylim(limits[:, 0].min(), limits[:, 1].max())
-        _few_labels(panel.yaxis)
+        plain_labels(panel.yaxis)
 
 
 def variant_legend(figure: Any) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import saltus
 
-from . import figure1, ordinal, proposals, regression, targets2d, third_order
+from . import figure1, ordinal, proposals, regression, targets2d, third_order, training_page
+from .catalogue import GROUPS, SAMPLING
 from .cells import Folder, write_whole
 from .claims import Cells, Judged, judge
 from .markup import Page
-from .settings import SCALES
 from .tables import AXIS_HEADS, METRICS, THIRD_ORDER_HEAD, beyond_rows, claim_rows, measured_rows, number_rows, third_order_rows
 from .verdict import ALIKE, AXES, DECIDED, FAILS, HOLDS, UNDECIDED
 
@@ -28,7 +28,6 @@ _RULES = (
     "claim fit. The paper's rankings are by wall-clock on a GPU, where every step costs about the same; that is the ranking by "
     "iterations here. Seconds are those of this machine."
 )
-_ALL = {*_PICTURES, "ordinal", "regression", "third-order"}
 _MARKS = {HOLDS: "good", FAILS: "bad", UNDECIDED: "open"}
 
 
@@ -41,10 +40,14 @@ def write_page(folder: Folder, found: dict[str, Cells]) -> Path:
 
 
 def build(folder: Folder, found: dict[str, Cells]) -> Page:
-    page = Page("The paper's sampling experiments, re-run by saltus", _MARKS)
-    everything = {key: cells for each in found.values() for key, cells in each.items()}
+    page = Page("The paper's experiments, re-run by saltus", _MARKS)
+    sampling = {name: found[name] for name in SAMPLING if name in found}
+    everything = {key: cells for each in sampling.values() for key, cells in each.items()}
     judged = judge(everything)
-    _summary(page, folder, list(found), everything, judged)
+    _made_by(page, folder, found)
+    if sampling:
+        _summary(page, folder, judged)
+    training_page.in_short(page, found)
     if "ordinal" in found:
         _compared(page, ordinal, "ordinal", folder, judged, everything, ("poly2", "poly4"))
     if "regression" in found:
@@ -56,26 +59,38 @@ def build(folder: Folder, found: dict[str, Cells]) -> Page:
         if name in found:
             page.heading(_PICTURES[name].TITLE)
             page.figure(name, _PICTURES[name].ABOUT)
+    training_page.sections(page, folder, found)
     return page
 
 
-def _summary(page: Page, folder: Folder, experiments: list[str], cells: Cells, judged: list[Judged]) -> None:
-    scale, seeds = SCALES[folder.scale], sorted({len(measured) for measured in cells.values() if measured[0]["sampler"]})
-    lengths = "; ".join(
-        f"{name.replace('_', '-')} {x.chains} chains x {x.kept} iterations after {x.burn_in} of burn-in"
-        for name, x in {"ordinal": scale.ordinal, "regression": scale.regression, "third_order": scale.third_order}.items()
-    )
-    counted = " to ".join(map(str, sorted({seeds[0], seeds[-1]}))) if seeds else "no"
-    names = ["sampling"] if set(experiments) >= _ALL else experiments
-    rest = f"--scale {folder.scale}" + (f" --seeds {seeds[-1]}" if seeds else "")
-    command = " and ".join(f"`saltus reproduce {name} {rest}`" for name in names)
+def _made_by(page: Page, folder: Folder, found: dict[str, Cells]) -> None:
+    """What was run, by which commands, with what."""
+    commands = []
+    for group, names in GROUPS.items():
+        each = [name for name in names if name in found]
+        if group != "all" and each:
+            seeds = {len(measured) for name in each for measured in found[name].values() if measured[0]["sampler"]}
+            rest = f"--scale {folder.scale}" + (f" --seeds {max(seeds)}" if seeds else "")
+            commands += [f"`saltus reproduce {name} {rest}`" for name in ([group] if len(each) == len(names) else each)]
     page.say(
-        "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): every claim about sampling, held against "
-        f"exact truth. Made by {command} with saltus {saltus.__version__}, jax {version('jax')}, Python "
-        f"{platform.python_version()}, {os.cpu_count()} cores. Scale {folder.scale}: {lengths}; {counted} seed(s)."
+        "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): what the paper says, held against what was "
+        f"measured. Made by {' and '.join(commands)} with saltus {saltus.__version__}, jax {version('jax')}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores."
     )
+
+
+def _summary(page: Page, folder: Folder, judged: list[Judged]) -> None:
+    lengths = "; ".join(
+        f"{name} {x.chains} chains x {x.kept} iterations after {x.burn_in} of burn-in"
+        for name, x in {
+            "ordinal": folder.settings.ordinal,
+            "regression": folder.settings.regression,
+            "third-order": folder.settings.third_order,
+        }.items()
+    )
+    page.say(f"Sampling, scale {folder.scale}: {lengths}.")
     if judged:
-        page.heading("In short")
+        page.heading("Sampling, in short")
         words = (HOLDS, FAILS, UNDECIDED)
         rows = [[axis, *(str(sum(j.verdicts[axis] == word for j in judged)) for word in words)] for axis in AXES]
         page.table(["at equal numbers of", *words], rows)

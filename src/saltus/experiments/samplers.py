@@ -28,6 +28,7 @@ LOOKS = {
     "gwg-ordinal": Look("ordinal GWG", "#E69F00", (0, (5, 2))),
     "uniform-mh": Look("uniform MH", "#CC79A7", (0, (2, 1.5))),
     "gwg": Look("GWG", "#56B4E9", (0, (5, 2))),
+    "block-gibbs": Look("block-Gibbs", "#B8A800"),
     "auto": Look("auto", "#666666", (0, (6, 1.5, 1, 1.5))),
 }
 VARIANTS: dict[str, Any] = {
@@ -36,6 +37,7 @@ VARIANTS: dict[str, Any] = {
     "tuned": (0, (4, 1.5, 1, 1.5)),
     "exact-tuned": (0, (5, 2)),
     "fixed": (0, (1, 1.2)),
+    "retuned": (0, (1, 1.2)),
 }
 
 

@@ -1,0 +1,105 @@
+"""Batches of cells, in this process or in several: one batch is one sampler and seed, so that each compiles once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from itertools import groupby
+from typing import Any
+
+from ..errors import RunError
+from .cells import Cell, Folder
+
+_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+_LOOK_EVERY = 1.0  # seconds between two counts of the finished cells
+
+
+def measure_cell(cell: Cell, module_name: str, folder: Folder) -> None:
+    """Measure one cell and keep it."""
+    module = import_module(module_name)
+    start = time.monotonic()
+    more = (folder.path,) if getattr(module, "NEEDS_FOLDER", False) else ()
+    measured = module.measure(cell, folder.settings, *more)
+    folder.save(cell, {**measured, "cell_seconds": time.monotonic() - start})
+
+
+def batches(cells: list[Cell]) -> list[list[Cell]]:
+    """Neighbouring cells of one experiment, sampler and seed."""
+    return [list(group) for _, group in groupby(cells, key=lambda cell: (cell.experiment, cell.sampler, cell.seed))]
+
+
+def measure_in_processes(
+    cells: list[Cell], modules: dict[str, str], folder: Folder, workers: int, say: Callable[[str], None]
+) -> None:
+    """All cells, `workers` batches at a time; each worker has one thread. say: told how many are done, now and then."""
+    work = batches(cells)
+    began, done = time.monotonic(), 0
+    with _executor(min(workers, len(work))) as executor:
+        futures = {executor.submit(_measure_batch, batch, modules[batch[0].experiment], folder, os.getpid()) for batch in work}
+        left = futures
+        while left:
+            finished, left = wait(left, timeout=_LOOK_EVERY, return_when=FIRST_EXCEPTION)
+            for future in finished:
+                _result(future)
+            done = sum(folder.file(cell).exists() for cell in cells)
+            rest = (time.monotonic() - began) / done * (len(cells) - done) if done else None
+            say(f"{done} of {len(cells)} cells done, {workers} at a time" + (f"  about {duration(rest)} left" if rest else ""))
+
+
+def _result(future: Any) -> None:
+    try:
+        future.result()
+    except BrokenProcessPool as cause:
+        raise RunError(
+            "A worker process ended before its work did.",
+            expected="enough memory for every worker",
+            found="a process that was killed, or that crashed",
+            hint="the same command goes on; --workers 1 needs the least memory",
+        ) from cause
+
+
+@contextmanager
+def _executor(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Fresh processes of one thread each, none of which outlives an interrupt."""
+    before, flags = set(multiprocessing.active_children()), os.environ.get("XLA_FLAGS")
+    os.environ["XLA_FLAGS"] = f"{flags or ''} {_ONE_THREAD}"  # read by jax where the processes start
+    executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_begin)
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown()
+        os.environ.pop("XLA_FLAGS")
+        if flags is not None:
+            os.environ["XLA_FLAGS"] = flags
+
+
+def _begin() -> None:
+    """An interrupt is the parent's to answer."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _measure_batch(batch: list[Cell], module_name: str, folder: Folder, parent: int) -> None:
+    for cell in batch:
+        if os.getppid() != parent:
+            return  # it was killed, and whoever goes on must not find a second writer
+        if not folder.file(cell).exists():
+            measure_cell(cell, module_name, folder)
+
+
+def duration(seconds: float) -> str:
+    """75 -> '1:15'."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
