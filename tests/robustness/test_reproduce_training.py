@@ -44,7 +44,13 @@ def _no_files(monkeypatch):
 def planted(cell, error, **more):
     """What a cell of Table 1 keeps, with this error."""
     rest = {"train_seconds": 1.0, "num_steps": 5, "last": {"acceptance": 0.5, "step_size": 0.3, "scale": 1.0}}
-    return {**rest, "error": error, "edge_correlation": {"mean": 0.592, "error": 0.001, "exact": 0.59255}, "seed": cell.seed, **more}
+    return {
+        **rest,
+        "error": error,
+        "edge_correlation": {"mean": 0.592, "error": 0.001, "exact": 0.59255},
+        "seed": cell.seed,
+        **more,
+    }
 
 
 def as_printed(off=0.0):

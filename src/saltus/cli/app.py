@@ -342,11 +342,18 @@ def reproduce(
     ] = "quick",
     seeds: Annotated[
         int | None,
-        option(RUN, "Repetitions; 1 at quick scale, 5 (training: 3) at full, unless given. More may be added later.", "N", converter=whole),
+        option(
+            RUN,
+            "Repetitions; 1 at quick scale, at full 5 (training: 3). More may be added later.",
+            "N",
+            converter=whole,
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        option(RUN, "Processes for training experiments; one for each core unless given.", "N", converter=whole, show_default=False),
+        option(
+            RUN, "Processes for training experiments; as many as cores unless given.", "N", converter=whole, show_default=False
+        ),
     ] = None,
     out: Annotated[
         Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")

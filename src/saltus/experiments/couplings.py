@@ -14,8 +14,8 @@ from .settings import Scale
 TITLE = "The lattice, true and learned"
 ABOUT = (
     "Above: the couplings J of the torus, and those learned in the column K = 5 of Table 1, all 100 x 100 of them on one scale. "
-    "Below: four states of the data, and four chains of the buffer at the end of training. A sampler that does not follow the model "
-    "leaves a J that has run away, and chains that have stopped."
+    "Below: four states of the data, and four chains of the buffer at the end of training. A sampler that does not follow the "
+    "model leaves a J that has run away, and chains that have stopped."
 )
 SAMPLERS = ("ncg", "pavg", "avg")
 _SHOWN = 4  # states

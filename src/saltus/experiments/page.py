@@ -73,8 +73,8 @@ def _made_by(page: Page, folder: Folder, found: dict[str, Cells]) -> None:
             rest = f"--scale {folder.scale}" + (f" --seeds {max(seeds)}" if seeds else "")
             commands += [f"`saltus reproduce {name} {rest}`" for name in ([group] if len(each) == len(names) else each)]
     page.say(
-        "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): what the paper says, held against what was "
-        f"measured. Made by {' and '.join(commands)} with saltus {saltus.__version__}, jax {version('jax')}, Python "
+        "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): what the paper says, held against what "
+        f"was measured. Made by {' and '.join(commands)} with saltus {saltus.__version__}, jax {version('jax')}, Python "
         f"{platform.python_version()}, {os.cpu_count()} cores."
     )
 

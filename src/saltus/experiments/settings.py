@@ -76,7 +76,14 @@ SCALES = {
     "quick": Scale(Length(40, 500, 2500), Length(30, 300, 1700), Length(50, 500, 2000), _ALPHAS, 20_000, _SOME, 1, _QUICK),
     # The paper's 100 chains for about ten minutes each, a tenth of it burn-in, at the speed of two cores.
     "full": Scale(
-        Length(100, 60_000, 540_000), Length(100, 180_000, 1_620_000), Length(100, 20_000, 180_000), _ALPHAS, 200_000, _MOST, 5, _FULL
+        Length(100, 60_000, 540_000),
+        Length(100, 180_000, 1_620_000),
+        Length(100, 20_000, 180_000),
+        _ALPHAS,
+        200_000,
+        _MOST,
+        5,
+        _FULL,
     ),
     # For tests.
     "tiny": Scale(Length(3, 100, 100), Length(3, 100, 100), Length(3, 100, 100), (0.0,), 100, (), 1, _TINY),

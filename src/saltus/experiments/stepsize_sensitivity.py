@@ -38,7 +38,9 @@ def rows(results: Results) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the table: an error for every factor and sampler."""
     problems = list(dict.fromkeys(problem for problem, _ in results))
     head = ["step size times", *(look.look(sampler).label for sampler in STEP_SIZES)]
-    return head, [[f"{factor(p):.3g}", *(str(found_error(results[p, s])) for s in STEP_SIZES if (p, s) in results)] for p in problems]
+    return head, [
+        [f"{factor(p):.3g}", *(str(found_error(results[p, s])) for s in STEP_SIZES if (p, s) in results)] for p in problems
+    ]
 
 
 def draw(results: Results) -> dict[str, Any]:
