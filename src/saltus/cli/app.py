@@ -351,9 +351,7 @@ def reproduce(
     ] = None,
     workers: Annotated[
         int | None,
-        option(
-            RUN, "Processes for training experiments; as many as cores unless given.", "N", converter=whole, show_default=False
-        ),
+        option(RUN, "Processes for training experiments; as many as cores unless given.", "N", converter=whole, show_default=False),
     ] = None,
     out: Annotated[
         Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from . import table1, table2
@@ -37,7 +38,7 @@ def expected(sampler: str, column: int) -> tuple[float, float]:
 def orders(paper: dict[str, tuple[float, ...]], at: int, apart: float) -> Iterator[tuple[str, str]]:
     """(better, worse): neighbours in the paper's order of this column that are further apart than `apart`, relative."""
     ranked = sorted(paper, key=lambda sampler: paper[sampler][at])
-    for better, worse in zip(ranked, ranked[1:], strict=False):
+    for better, worse in pairwise(ranked):
         a, b = paper[better][at], paper[worse][at]
         if b - a > max(MEANINGFUL, apart * a):
             yield better, worse
