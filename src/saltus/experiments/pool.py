@@ -40,7 +40,7 @@ def measure_in_processes(
 ) -> None:
     """All cells, `workers` batches at a time; each worker has one thread. say: told how many are done, now and then."""
     work = batches(cells)
-    began, done = time.monotonic(), 0
+    began, told = time.monotonic(), -1
     with _executor(min(workers, len(work))) as executor:
         futures = {executor.submit(_measure_batch, batch, modules[batch[0].experiment], folder, os.getpid()) for batch in work}
         left = futures
@@ -49,7 +49,9 @@ def measure_in_processes(
             for future in finished:
                 _result(future)
             done = sum(folder.file(cell).exists() for cell in cells)
-            rest = (time.monotonic() - began) / done * (len(cells) - done) if done else None
+            if done == told:
+                continue
+            told, rest = done, (time.monotonic() - began) / done * (len(cells) - done) if done else None
             say(f"{done} of {len(cells)} cells done, {workers} at a time" + (f"  about {duration(rest)} left" if rest else ""))
 
 

@@ -13,7 +13,8 @@ from .table1 import found_error
 TITLE = "Step-size sensitivity"
 ABOUT = (
     "The lattice of Table 1 with K = 10 steps an update, and the step size of each sampler multiplied by powers of 1.5 (the "
-    "paper's values, at 1, are 0.5 for NCG and 0.2 for AVG and PAVG, in {0, 1} coordinates). Dashed: 0.125, near the floor of the penalty."
+    "paper's values, at 1, are 0.5 for NCG and 0.2 for AVG and PAVG, in {0, 1} coordinates). "
+    "Dashed: 0.125, near the floor of the penalty."
 )
 NUM_STEPS, FACTOR = 10, 1.5
 Results = dict[tuple[str, str], list[dict[str, Any]]]

@@ -13,9 +13,9 @@ from .verdict import Estimate, estimate
 TITLE = "Table 1: learning an Ising lattice"
 ABOUT = (
     "The couplings J of a 10 x 10 torus, learned from 10 000 samples by persistent contrastive divergence with K steps of a "
-    "sampler each update. The error is ||J - J*|| / sqrt(d), whose floor of about 0.117 is the shrinkage of the L1 penalty, not sampling. "
-    "Crosses: the paper. Dotted: step size (and scale of the preconditioner) retuned while the model trains, which the paper "
-    "leaves as future work."
+    "sampler each update. The error is ||J - J*|| / sqrt(d), whose floor of about 0.117 is the shrinkage of the L1 penalty, not "
+    "sampling. Crosses: the paper. Dotted: step size (and scale of the preconditioner) retuned while the model trains, which "
+    "the paper leaves as future work."
 )
 # Errors at the columns of COLUMNS, as printed.
 PAPER = {
