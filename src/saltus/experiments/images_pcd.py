@@ -76,8 +76,8 @@ def model_file(folder: Path, seed: int) -> Path:
     return folder / "models" / f"table2-seed{seed}.npz"
 
 
-def first_stages(seed: int, settings: Training, folder: Path) -> tuple[str, training.Trained]:
-    """(name of the data, model with its samples), saved for the third stage once it is seen to be sane."""
+def first_stages(seed: int, settings: Training, folder: Path) -> tuple[dict[str, Any], training.Trained]:
+    """(data and health, the model with its samples), saved for the third stage once it is seen to be sane."""
     (name, bits), network, file = images(settings), settings.network, model_file(folder, seed)
     file.parent.mkdir(parents=True, exist_ok=True)
     params = training.models.conv_ebm_params(network.width, seed)
@@ -86,28 +86,27 @@ def first_stages(seed: int, settings: Training, folder: Path) -> tuple[str, trai
     more = {"optimiser": _optimiser(True), "num_updates": network.first_updates, "seed": seed}
     found = _learn(model, bits, network.sampler, network.num_steps, settings, **more, checkpoint=file.with_suffix(""))
     found = dataclasses.replace(found, buffer=_refreshed(found, network.refresh, seed))
-    check_model(**health(found, seed), first=name)
+    sane = health(found, seed)
+    check_model(**sane, first=name)
     found.save(file, overwrite=True)
-    return name, found
+    return {"data": name, **sane}, found
 
 
 def _refreshed(found: training.Trained, steps: int, seed: int) -> np.ndarray:
     """The chains after some more steps of NCG on the model as it is at the end."""
     if not steps:
         return found.buffer
-    return _sampled(found, found.buffer, steps, seed).posterior["s"].values[:, -1]
+    return _sampled(found, found.buffer, steps - 1, 1, seed).posterior["s"].values[:, -1]
 
 
-def _sampled(found: training.Trained, start: np.ndarray, steps: int, seed: int) -> Any:
-    settings = {"num_draws": 1, "num_warmup": steps - 1, "thin": 1, "seed": seed, "progress": False}
-    return saltus.sample(found.target, saltus.NCG(STEP_SIZES["ncg"]), initial=start, num_chains=len(start), **settings)
+def _sampled(found: training.Trained, start: np.ndarray, warmup: int, draws: int, seed: int) -> Any:
+    length: dict[str, Any] = {"num_draws": draws, "num_warmup": warmup, "num_chains": len(start), "thin": 1}
+    return saltus.sample(found.target, saltus.NCG(STEP_SIZES["ncg"]), initial=start, seed=seed, progress=False, **length)
 
 
 def health(found: training.Trained, seed: int) -> dict[str, float]:
     """How often NCG is accepted on the model, and ||J*||_F / 16."""
-    start = found.buffer[:_WATCHED]
-    settings = {"num_draws": _WATCHED, "num_warmup": 0, "thin": 1, "seed": seed, "progress": False}
-    run = saltus.sample(found.target, saltus.NCG(STEP_SIZES["ncg"]), initial=start, num_chains=len(start), **settings)
+    run = _sampled(found, found.buffer[:_WATCHED], 0, _WATCHED, seed)
     accepted = float(run.sample_stats["acceptance_rate"].values.mean())
     return {"acceptance": accepted, "norm": float(np.linalg.norm(couplings(found.params)) / SIDE)}
 

@@ -31,11 +31,8 @@ STEP_SIZES = {"ncg": 0.5, "avg": 0.2, "pavg": 0.2}  # in {0, 1} coordinates
 def lattice_data(seed: int, rows: int, sweeps: int) -> np.ndarray:
     """(rows, 100) spins: independent chains of checkerboard heat bath, each with a random global sign."""
     lattice = saltus.targets.ising((SIDE, SIDE), coupling=COUPLING)
-    run = saltus.sample(
-        lattice,
-        saltus.Gibbs("coloured"),
-        **{"num_draws": 1, "num_warmup": sweeps, "num_chains": rows, "thin": 1, "seed": seed, "progress": False},
-    )
+    length: dict[str, Any] = {"num_draws": 1, "num_warmup": sweeps, "num_chains": rows, "thin": 1}
+    run = saltus.sample(lattice, saltus.Gibbs("coloured"), seed=seed, progress=False, **length)
     spins = run.posterior["s"].values[:, -1]
     return spins * np.random.default_rng(seed).choice([-1, 1], size=(rows, 1))
 

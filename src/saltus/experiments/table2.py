@@ -9,7 +9,7 @@ import numpy as np
 
 from . import look
 from .cells import Cell
-from .images_pcd import SIDE, couplings, first_stages, health, images, relearn
+from .images_pcd import SIDE, couplings, first_stages, images, relearn
 from .settings import Scale
 from .table1 import found_error
 
@@ -47,8 +47,7 @@ def check(scale: Scale) -> None:
 
 def measure(cell: Cell, scale: Scale, folder: Path) -> dict[str, Any]:
     if cell.problem in FIRST:
-        data, model = first_stages(cell.seed, scale.training, folder)
-        found = {"data": data, "norm": float(np.linalg.norm(couplings(model.params)) / SIDE), **health(model, cell.seed)}
+        found, model = first_stages(cell.seed, scale.training, folder)
         return {**found, "train_seconds": model.seconds, "samples": packed(model.buffer[:_SHOWN])}
     num_steps = NUM_STEPS[cell.sampler][COLUMNS.index(int(cell.problem[1:]))]
     truth, learned = relearn(cell.sampler, num_steps, cell.seed, scale.training, folder)
