@@ -214,7 +214,7 @@ def test_a_killed_pool_leaves_no_process_and_goes_on(tmp_path):
         time.sleep(0.05)
     children = _children(process.pid)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    told, _ = process.communicate(timeout=60)
     assert process.returncode == 3, told
     assert "the same command goes on" in told
     assert children

@@ -26,7 +26,7 @@ def draw(results: Results) -> dict[str, Any]:
     with look.style():
         figure, axes = look.new_figure(len(PAPER), 1 + len(columns), 1.6 * (1 + len(columns)) + 0.5, 1.85 * len(PAPER))
         for row, sampler in zip(axes, PAPER, strict=True):
-            _show(row[0], model["samples"], "samples of the model" if row is axes[0] else "")
+            _show(row[0], model["samples"], "samples of the model")
             row[0].set_ylabel(look.look(sampler).label)
             for panel, column in zip(row[1:], columns, strict=True):
                 cell = results[column, sampler][0]
