@@ -46,7 +46,7 @@ def build(folder: Folder, found: dict[str, Cells]) -> Page:
     judged = judge(everything)
     _made_by(page, folder, found)
     if sampling:
-        _summary(page, folder, judged)
+        _summary(page, folder, everything, judged)
     training_page.in_short(page, found)
     if "ordinal" in found:
         _compared(page, ordinal, "ordinal", folder, judged, everything, ("poly2", "poly4"))
@@ -79,7 +79,9 @@ def _made_by(page: Page, folder: Folder, found: dict[str, Cells]) -> None:
     )
 
 
-def _summary(page: Page, folder: Folder, judged: list[Judged]) -> None:
+def _summary(page: Page, folder: Folder, cells: Cells, judged: list[Judged]) -> None:
+    seeds = sorted({len(measured) for measured in cells.values() if measured[0]["sampler"]})
+    counted = " to ".join(map(str, sorted({seeds[0], seeds[-1]}))) if seeds else "no"
     lengths = "; ".join(
         f"{name} {x.chains} chains x {x.kept} iterations after {x.burn_in} of burn-in"
         for name, x in {
@@ -88,7 +90,7 @@ def _summary(page: Page, folder: Folder, judged: list[Judged]) -> None:
             "third-order": folder.settings.third_order,
         }.items()
     )
-    page.say(f"Sampling, scale {folder.scale}: {lengths}.")
+    page.say(f"Sampling, scale {folder.scale}: {lengths}; {counted} seed(s).")
     if judged:
         page.heading("Sampling, in short")
         words = (HOLDS, FAILS, UNDECIDED)
