@@ -14,7 +14,7 @@ from saltus.targets import kaufman_edge_correlation
 from .settings import Training
 
 SIDE, COUPLING = 10, 0.4
-# K of each sampler at the head of each column: about equal times on the authors' machine.
+# K of each sampler in each column of the table, which is headed by those of AVG and PAVG.
 COLUMNS = (1, 5, 10, 15, 20)
 NUM_STEPS = {
     "ncg": (1, 6, 12, 18, 24),

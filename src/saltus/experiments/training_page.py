@@ -60,7 +60,7 @@ def _table1(page: Page, results: Any, folder: Folder) -> None:
     page.say(
         "A number holds within 5 % or 0.003 of the paper's (NCG, K = 1: 20 %), and in the column K = 5 within 0.005 (Gibbs 0.05, "
         "AVG 0.1) of those of an independent implementation: NCG 0.115, GWG 0.164, Gibbs 0.79, AVG 5.48, others as printed. "
-        "The column is headed by K of AVG and PAVG; the others make as many steps as took the authors the same time."
+        "The column is headed by K of AVG and PAVG; those of the others are the paper's."
     )
     page.table(*table_rows(results, table1.PAPER, COLUMNS, table1_verdict))
     page.heading("The order of samplers", 3)
