@@ -8,7 +8,7 @@ from typing import Any as _Any
 import jax as _jax
 
 from . import random
-from .errors import CheckError, KernelError, RunError, SaltusError, SpaceError, StorageError, TargetError
+from .errors import CheckError, KernelError, RunError, SaltusError, SpaceError, StorageError, TargetError, TrainingError
 from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Informed, Kernel, UniformMH
 from .local import Differences
 from .preconditioners import Dense, Diagonal, LowRank, Sparse
@@ -17,7 +17,7 @@ from .structure import Graph, Quadratic
 from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
-    from . import diagnostics, targets, testing
+    from . import datasets, diagnostics, targets, testing, training
     from .adaptation import race_of, tune
     from .diagnostics.local_model import check
     from .diagnostics.summary import summary
@@ -41,7 +41,7 @@ _LATER = {
 
 def __getattr__(name: str) -> _Any:
     """Import what a first `import saltus` should not wait for when it is first used."""
-    if name in ("diagnostics", "targets", "testing"):
+    if name in ("datasets", "diagnostics", "targets", "testing", "training"):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _LATER:
         module, attribute = _LATER[name]
@@ -88,8 +88,10 @@ __all__ = [
     "StorageError",
     "Target",
     "TargetError",
+    "TrainingError",
     "UniformMH",
     "check",
+    "datasets",
     "diagnostics",
     "evaluate",
     "kernel_of",
@@ -101,5 +103,6 @@ __all__ = [
     "summary",
     "targets",
     "testing",
+    "training",
     "tune",
 ]

@@ -36,6 +36,10 @@ class RunError(SaltusError):
     """An argument of `sample` or `resume` cannot be used, or the run cannot go on."""
 
 
+class TrainingError(SaltusError):
+    """An argument of `saltus.training` cannot be used, or its data, model and optimiser do not fit together."""
+
+
 class StorageError(SaltusError):
     """A file or folder cannot be read or written, is not what it should be, or belongs to another run."""
 

@@ -10,7 +10,9 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/auto.md", "docs/reproduce.md", "docs/runs.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/auto.md", "docs/reproduce.md", "docs/runs.md", "docs/training.md"]
+)
 def test_blocks_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks

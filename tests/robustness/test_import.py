@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 SLOW = ("xarray", "arviz_base", "arviz_stats", "rich", "matplotlib", "pandas", "scipy.stats", "saltus.testing", "saltus.targets")
+SLOW += ("optax", "equinox", "saltus.training", "saltus.datasets")
 
 
 def test_import_is_light_and_the_rest_is_there_when_used():

@@ -30,6 +30,7 @@ class Status:
     jump: float = float("nan")
     ess: float | None = None  # None: not known yet; 0: the energy is constant
     seconds_left: float | None = None
+    counted: str = "steps"
 
     def figures(self) -> list[tuple[str, str]]:
         """(label, number) for every figure that is known."""
@@ -176,7 +177,7 @@ class Live(Silent):
         left = (
             f"{_duration(status.seconds_left)} left" if status.seconds_left is not None and status.done < status.total else "done"
         )
-        count = f"{status.done}/{status.total} steps"
+        count = f"{status.done}/{status.total} {status.counted}"
         share = f"{100 * status.done / max(status.total, 1):.0f} %"
         bar.add_row(
             Text(f"{status.doing:<8}", "bold"), ProgressBar(max(status.total, 1), status.done, width=24), share, count, left

@@ -1,0 +1,94 @@
+"""The persistent buffer: where chains come from, which are visited when, and which begin anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import random
+from .._record import record
+from ..errors import SpaceError, TrainingError
+from ..run.recording import code_dtype
+from ..spaces import Space
+
+VISITS = ("slices", "random")
+
+
+@record
+class Fresh:
+    """Where a chain begins: at independent sites with these probabilities (k, d), or at one of these codes (m, d)."""
+
+    weights: Any  # None where there are rows
+    rows: Any
+
+    def draw(self, key: jax.Array) -> jax.Array:
+        """Codes of one new chain."""
+        if self.rows is None:
+            return random.categorical(key, self.weights)
+        return self.rows[jax.random.randint(key, (), 0, self.rows.shape[0])].astype(jnp.int32)
+
+
+def fresh_chains(space: Space, given: Any, data: np.ndarray) -> Fresh:
+    """given: "uniform", "marginals" (each site as often as in the data), "data", or states."""
+    d, k = space.num_sites, space.num_values
+    if isinstance(given, str) and given == "uniform":
+        return Fresh(jnp.ones((k, d)), None)
+    if isinstance(given, str) and given == "marginals":
+        return Fresh(jnp.asarray([(data == value).mean(axis=0) for value in range(k)]), None)
+    if isinstance(given, str) and given == "data":
+        return Fresh(None, jnp.asarray(data))
+    if isinstance(given, str):
+        raise TrainingError("`buffer` is not known.", expected='"uniform", "marginals", "data", or states', found=repr(given))
+    return Fresh(None, jnp.asarray(read_states(space, given, "buffer")))
+
+
+def read_states(space: Space, states: Any, name: str) -> np.ndarray:
+    """(m, d) codes in the smallest integer type, of at least one state; SpaceError where they are not of this space."""
+    try:
+        given = np.asarray(states)
+    except (TypeError, ValueError) as cause:
+        raise SpaceError(f"`{name}` is not an array.", expected=f"states of {space}", found=type(states).__name__) from cause
+    if given.size == 0:
+        raise SpaceError(f"`{name}` is empty.", expected=f"states of {space}, one a row", found=f"shape {given.shape}")
+    codes = space.encode(given, name)
+    if codes.ndim != 2:
+        raise SpaceError(
+            f"`{name}` is not a table of states.",
+            expected=f"one state a row, shape (number of states, {', '.join(map(str, space.shape))})",
+            found=f"shape {given.shape}",
+            hint=f"{name}[None] makes a table of one state" if codes.ndim == 1 else f"{name}.reshape(-1, ...) makes rows of it",
+        )
+    return codes.astype(code_dtype(space.num_values))
+
+
+class Visits:
+    """Which rows of a table of `num_rows` each update visits: (batch,) numbers that depend on (seed, stream, update) only.
+
+    "slices": consecutive slices of a random order, another order each pass; a last slice that is not full is left out.
+    "random": `batch` different rows, drawn anew each update.
+    """
+
+    def __init__(self, kind: str, num_rows: int, batch: int, seed: int, stream: int):
+        self.num_rows, self.batch, self.source = num_rows, batch, (seed, stream)
+        self.at: Callable[[int], np.ndarray] = self._slice if kind == "slices" else self._random
+        self._pass, self._order = -1, np.zeros(0, int)
+
+    def rows(self, first: int, stop: int) -> np.ndarray:
+        """(stop - first, batch)"""
+        return np.array([self.at(update) for update in range(first, stop)], np.int32).reshape(stop - first, self.batch)
+
+    def _slice(self, update: int) -> np.ndarray:
+        through, position = divmod(update, self.num_rows // self.batch)
+        if through != self._pass:
+            self._pass, self._order = through, self._rng(through).permutation(self.num_rows)
+        return self._order[position * self.batch : (position + 1) * self.batch]
+
+    def _random(self, update: int) -> np.ndarray:
+        return self._rng(update).choice(self.num_rows, self.batch, replace=False)
+
+    def _rng(self, count: int) -> np.random.Generator:
+        return np.random.default_rng([*self.source, count])

@@ -1,0 +1,74 @@
+r"""The gradient of contrastive divergence, and which parameters it moves.
+
+$$ \text{loss}(\theta) = \text{mean}_b f_\theta(\text{sample}_b) - \text{mean}_b f_\theta(\text{data}_b) + \text{penalty}(\theta) $$
+
+Samples are held fixed: the gradient of the loss is then a stochastic gradient of the negative log-likelihood.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._record import record
+from ..errors import TrainingError
+from ..target import Target
+from .penalty import L1
+
+
+@record
+class Energies:
+    """Mean of -f over the data batch and over the samples, and the standard deviation of f within the data batch."""
+
+    data: jax.Array
+    model: jax.Array
+    spread: jax.Array
+
+
+def gradient(target: Target, trained: Any, frozen: Any, data: jax.Array, samples: jax.Array, penalty: L1 | None) -> tuple:
+    """(gradient with respect to `trained`, Energies); data and samples are codes, (batch, d)."""
+    states = target.space.embed(jnp.concatenate([data, samples]))
+
+    def loss(trained: Any) -> tuple[jax.Array, jax.Array]:
+        params = combine(trained, frozen)
+        f = jax.vmap(lambda s: target.log_prob(params, s))(states)
+        of_data, of_model = f[: len(data)], f[len(data) :]
+        extra = 0 if penalty is None else penalty.value(params)
+        return jnp.mean(of_model) - jnp.mean(of_data) + extra, f
+
+    grad, f = jax.grad(loss, has_aux=True)(trained)
+    of_data, of_model = f[: len(data)], f[len(data) :]
+    return grad, Energies(-jnp.mean(of_data), -jnp.mean(of_model), jnp.std(of_data))
+
+
+def mask(params: Any, trainable: Any) -> tuple[bool, ...]:
+    """One bool a leaf: whether it is trained. `trainable` is a tree of bools or the upper part of one; None trains all floats."""
+    leaves, tree = jax.tree.flatten(params)
+    floats = [jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves]
+    if trainable is None:
+        return tuple(floats)
+    expected = 'True and False for parts of the parameters, e.g. {"coupling": True, "field": False}'
+    try:
+        wanted = jax.tree.broadcast(trainable, params)
+    except ValueError as cause:
+        raise TrainingError("`trainable` does not fit the parameters.", expected=expected, found=repr(trainable)) from cause
+    flags = jax.tree.leaves(wanted)
+    if len(flags) != len(leaves) or any(not isinstance(flag, bool) for flag in flags):
+        raise TrainingError("`trainable` does not fit the parameters.", expected=expected, found=repr(trainable))
+    if not any(flag and is_float for flag, is_float in zip(flags, floats, strict=True)):
+        raise TrainingError("`trainable` leaves nothing to train.", expected="at least one True", found=f"{trainable!r} for {tree}")
+    return tuple(flag and is_float for flag, is_float in zip(flags, floats, strict=True))
+
+
+def partition(params: Any, mask: tuple[bool, ...]) -> tuple[Any, Any]:
+    """(trained, frozen): two trees like `params`, with None where a leaf is in the other."""
+    leaves, tree = jax.tree.flatten(params)
+    pick = lambda wanted: [leaf if flag is wanted else None for leaf, flag in zip(leaves, mask, strict=True)]  # noqa: E731
+    return jax.tree.unflatten(tree, pick(True)), jax.tree.unflatten(tree, pick(False))
+
+
+def combine(trained: Any, frozen: Any) -> Any:
+    """`partition` undone."""
+    return jax.tree.map(lambda a, b: b if a is None else a, trained, frozen, is_leaf=lambda x: x is None)

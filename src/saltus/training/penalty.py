@@ -1,0 +1,77 @@
+"""The L1 penalty, as a subgradient inside the loss or as a proximal step after the optimiser's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._record import Number, as_float, fill, record, static
+from ..errors import TrainingError
+
+
+@record
+class L1:
+    r"""weight · Σ|p| over the chosen parameters, or over their symmetric part.
+
+    $$ \text{loss} + \lambda \sum_{ij} |J_{ij}|, \qquad J = \tfrac12 (G + G^\top) \text{ where } \texttt{symmetric} $$
+
+    of: `lambda params: params["coupling"]`, which returns one leaf of the parameters or a list of them.
+    learning_rate: None puts a subgradient (0 at 0) into the loss, as the paper's code does. A number η, or an optax
+    schedule, makes it proximal instead: after each update J <- sign(J) max(|J| - ηλ, 0), which gives exact zeros.
+    """
+
+    weight: Number
+    of: Callable = static()
+    symmetric: bool = static(default=False)
+    learning_rate: Any = static(default=None)
+
+    def __post_init__(self) -> None:
+        fill(self, weight=as_float(self.weight, "weight", TrainingError))
+
+    def chosen(self, params: Any) -> list[int]:
+        """The numbers, among the leaves of `params`, of those that are penalised."""
+        leaves, tree = jax.tree.flatten(params)
+        try:
+            found = jax.tree.leaves(self.of(jax.tree.unflatten(tree, range(len(leaves)))))
+        except Exception as cause:
+            raise self._wrong(f"{type(cause).__name__}: {cause}") from cause
+        if not found or any(not isinstance(i, int) for i in found):
+            raise self._wrong("something that is no leaf of the parameters")
+        if self.symmetric and any(jnp.ndim(leaves[i]) != 2 or len({*leaves[i].shape}) != 1 for i in found):
+            raise self._wrong(f"a leaf of shape {jnp.shape(leaves[found[0]])}, which has no symmetric part")
+        return found
+
+    def _wrong(self, found: str) -> TrainingError:
+        hint = "penalty=saltus.training.L1(0.01, of=lambda params: params['coupling'])"
+        return TrainingError("The penalty's `of` does not choose parameters.", expected="leaves", found=found, hint=hint)
+
+    def mark(self, params: Any) -> str:
+        """What tells one penalty from another; functions are told by what they choose."""
+        rate = float(self.learning_rate(0)) if callable(self.learning_rate) else self.learning_rate
+        return f"L1(weight={float(self.weight):g}, leaves={self.chosen(params)}, symmetric={self.symmetric}, learning_rate={rate})"
+
+    def value(self, params: Any) -> jax.Array:
+        """What is added to the loss; 0 where the penalty is proximal."""
+        if self.learning_rate is not None:
+            return jnp.zeros_like(self.weight)
+        leaves = jax.tree.leaves(params)
+        return self.weight * sum(jnp.sum(jnp.abs(self._seen(leaves[i]))) for i in self.chosen(params))
+
+    def _seen(self, leaf: jax.Array) -> jax.Array:
+        return (leaf + leaf.T) / 2 if self.symmetric else leaf
+
+    def shrunk(self, params: Any, update: jax.Array) -> Any:
+        """The parameters after the proximal step of this update; as they are where the penalty is a subgradient."""
+        if self.learning_rate is None:
+            return params
+        leaves, tree = jax.tree.flatten(params)
+        rate = self.learning_rate(update) if callable(self.learning_rate) else self.learning_rate
+        for i in self.chosen(params):
+            seen = self._seen(leaves[i])
+            # what is not penalised (the antisymmetric part) stays: the two are orthogonal
+            small = jnp.maximum(jnp.abs(seen) - rate * self.weight, 0).astype(seen.dtype)
+            leaves[i] = leaves[i] - seen + jnp.sign(seen) * small
+        return jax.tree.unflatten(tree, leaves)

@@ -1,0 +1,153 @@
+r"""Step size and preconditioner scale that follow the model while it trains.
+
+Every kernel here leaves the current model invariant whatever its numbers are, so they may change between updates. What is
+maximised is the paper's criterion, the mean L1 jump of a step, as the training's own chains measure it: no step is made
+for tuning alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .. import random
+from .._record import changed, default_float, record
+from ..errors import TrainingError
+from ..kernels import Kernel
+from ..spaces import Space
+
+TUNABLE = ("step_size", "scale")
+_APART = 0.2  # of the two halves of a batch, in the coordinate of a setting
+_GAIN = 0.3
+_MOST = 0.2  # of one update
+_WINDOW = 100  # sampler steps between two moves of the paper's climb
+
+
+@record
+class Fixed:
+    """Nothing is tuned."""
+
+    groups = 1  # of chains that step with settings of their own
+
+    def settings(self, key: jax.Array) -> dict[str, jax.Array]:
+        """{name: value} of every setting that is tuned; (groups,) values where there are several groups."""
+        return {}
+
+    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Any:
+        """Go on from the mean jump and acceptance rate, (groups,), of these steps; `key` is that of `settings`."""
+        return self
+
+    def centre(self) -> dict[str, jax.Array]:
+        """{name: value} as they are now."""
+        return {}
+
+
+@record
+class Halves(Fixed):
+    r"""Half of the chains step with settings a little higher, half a little lower; the better half is followed.
+
+    $$ u \leftarrow u + a \, \sigma \, \frac{\bar J_+ - \bar J_-}{(\bar J_+ + \bar J_-) \, \delta} $$
+
+    with u = log(step size) or asinh(scale) in units of the space, and signs σ drawn anew each update where several settings
+    are tuned at once. Both halves see the same model at the same time, so that a jump that falls because the model sharpens
+    is not mistaken for a bad step size. Where no chain moves at all, the step size grows if proposals were accepted (they were
+    to stay) and falls if not.
+    """
+
+    groups = 2
+
+    at: dict[str, jax.Array]  # u of every setting
+    units: dict[str, jax.Array]
+
+    def settings(self, key: jax.Array) -> dict[str, jax.Array]:
+        up_and_down, signs = jnp.asarray([1, -1], default_float()), self._signs(key)
+        return {name: self._value(name, u + _APART / 2 * signs[name] * up_and_down) for name, u in self.at.items()}
+
+    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Halves:
+        signs, total = self._signs(key), jnp.sum(jump)
+        slope = (jump[0] - jump[1]) / jnp.where(total > 0, total, 1) / _APART
+        away = jnp.where(jnp.mean(rate) > 0.5, _MOST, -_MOST)  # accepted where nothing is proposed: steps are too short
+        stuck = {name: away if name == "step_size" else 0.0 for name in self.at}
+        move = {name: jnp.clip(_GAIN * signs[name] * slope, -_MOST, _MOST) for name in self.at}
+        return changed(self, at={name: u + jnp.where(total > 0, move[name], stuck[name]) for name, u in self.at.items()})
+
+    def centre(self) -> dict[str, jax.Array]:
+        return {name: self._value(name, u) for name, u in self.at.items()}
+
+    def _value(self, name: str, u: jax.Array) -> jax.Array:
+        return self.units[name] * (jnp.exp(u) if name == "step_size" else jnp.sinh(u))
+
+    def _signs(self, key: jax.Array) -> dict[str, jax.Array]:
+        signs = 1 - 2 * (random.bits(key, (len(self.at),)) >> 31).astype(default_float())
+        return dict(zip(self.at, signs, strict=True))
+
+
+@record
+class Climb(Fixed):
+    """Algorithm 5 of the paper: every 100 sampler steps γ goes on in its direction if the jump grew, back otherwise.
+
+    A step is ×(1 ± δ) where |γ| >= 1 and ± δ below, δ = 0.25 at first, then 1 % less each time. "Up" is up for γ <= -1 too.
+    """
+
+    scale: jax.Array  # γ in units of the space
+    unit: jax.Array
+    size: jax.Array  # δ
+    direction: jax.Array
+    last: jax.Array  # mean jump of the window before; -1 before the first
+    total: jax.Array  # of this window
+    steps: jax.Array
+
+    def settings(self, key: jax.Array) -> dict[str, jax.Array]:
+        return self.centre()
+
+    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Climb:
+        total, count = self.total + jump[0] * steps, self.steps + steps
+        mean = total / count
+        direction = jnp.where(mean > self.last, self.direction, -self.direction)
+        move = direction * self.size * jnp.maximum(jnp.abs(self.scale), 1)
+        none = jnp.zeros_like(total)
+        after = changed(
+            self, scale=self.scale + move, size=0.99 * self.size, direction=direction, last=mean, total=none, steps=count * 0
+        )
+        going_on = changed(self, total=total, steps=count)
+        return jax.tree.map(lambda a, b: jnp.where(count >= _WINDOW, a, b), after, going_on)
+
+    def centre(self) -> dict[str, jax.Array]:
+        return {"scale": self.unit * self.scale}
+
+
+def read_retune(retune: Any, kernel: Kernel, space: Space) -> Fixed:
+    """None or False: nothing; True: all that this kernel has; names; or "paper"."""
+    own = [name for name in TUNABLE if name in {f.name for f in dataclasses.fields(kernel)}]
+    if retune is None or retune is False or (retune is True and not own):
+        return Fixed()
+    if isinstance(retune, str) and retune == "paper":
+        names = ["scale"] if "scale" in own else None
+    else:
+        names = own if retune is True else [retune] if isinstance(retune, str) else list(retune)
+    if not names or any(name not in own for name in names):
+        raise TrainingError(
+            "`retune` is not usable.",
+            expected=f"True, False, or names among {own}" + (' or "paper"' if "scale" in own else ""),
+            found=f"{retune!r} for {kernel!r}",
+        )
+    if retune == "paper":
+        return _climb(kernel, space)
+    units = {name: _unit(name, space) for name in names}
+    read = {"step_size": jnp.log, "scale": jnp.arcsinh}
+    return Halves({name: read[name](getattr(kernel, name) / units[name]) for name in names}, units)
+
+
+def _unit(name: str, space: Space) -> jax.Array:
+    """What a setting is measured in: a step size like a squared distance, the scale of a covariance like its inverse squared."""
+    table = space.distance_table()
+    unit = table[table > 0].min()
+    return jnp.asarray(unit if name == "step_size" else unit**-2.0, default_float())
+
+
+def _climb(kernel: Any, space: Space) -> Climb:
+    unit, one = _unit("scale", space), jnp.ones((), default_float())
+    return Climb(kernel.scale / unit, unit, 0.25 * one, one, -one, 0 * one, jnp.zeros((), jnp.int32))

@@ -1,0 +1,102 @@
+"""The arguments of `pcd` and `cd`, seen to be usable before anything is computed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._record import as_size, default_float
+from ..errors import TargetError, TrainingError
+from ..run.settings import read_seed
+from ..spaces import Space
+from ..target import Target
+from .buffer import VISITS, read_states
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What training was asked to do; training that goes on from a checkpoint must have been asked the same."""
+
+    method: str  # "pcd" or "cd"
+    num_steps: int
+    batch_size: int
+    buffer_size: int
+    visits: str
+    reinitialise: float
+    average: float | None
+    seed: int
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_settings(method: str, data: np.ndarray, **asked: Any) -> Settings:
+    sizes = {name: as_size(asked[name], name, TrainingError) for name in ("num_steps", "batch_size", "buffer_size")}
+    if asked["visits"] not in VISITS:
+        raise TrainingError("`visits` is not known.", expected=" or ".join(map(repr, VISITS)), found=repr(asked["visits"]))
+    batch = sizes["batch_size"]
+    for name, rows in (("data", len(data)), ("buffer", sizes["buffer_size"])):
+        if rows < batch:
+            raise TrainingError(
+                f"The {name} has fewer rows than a batch.",
+                expected=f"at least batch_size = {batch} rows",
+                found=f"{rows}",
+                hint=f"batch_size={rows} uses all of them in every update",
+            )
+    reinitialise = _fraction(asked["reinitialise"], "reinitialise", closed=True)
+    average = None if asked["average"] is None else _fraction(asked["average"], "average", closed=False)
+    return Settings(
+        method, **sizes, visits=asked["visits"], reinitialise=reinitialise, average=average, seed=read_seed(asked["seed"])
+    )
+
+
+def _fraction(value: Any, name: str, closed: bool) -> float:
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not (0 <= value < 1 or (closed and value == 1)):
+        raise TrainingError(
+            f"`{name}` is not usable.", expected=f"a number from 0 to 1{'' if closed else ', 1 excluded'}", found=repr(value)
+        )
+    return float(value)
+
+
+def read_model(target: Any) -> Target:
+    """A target with parameters."""
+    if not isinstance(target, Target):
+        raise TargetError("`target` is not a target.", expected="saltus.Target(log_prob, space, params)", found=repr(target))
+    if not jax.tree.leaves(target.params):
+        raise TrainingError(
+            "The target has no parameters to train.",
+            expected="saltus.Target(log_prob, space, params) with log_prob(params, s)",
+            found=f"{target} without params",
+        )
+    if target.declared is not None:
+        raise TrainingError(
+            "The structure of this target is fixed and cannot follow the parameters.",
+            expected="structure as a function of params",
+            found=f"{target}",
+            hint="Target(..., structure=lambda params: saltus.Quadratic(b(params), H(params)))",
+        )
+    return target
+
+
+def read_data(space: Space, data: Any) -> np.ndarray:
+    """(rows, d) codes."""
+    return read_states(space, data, "data")
+
+
+def check_defined(target: Target, data: np.ndarray) -> None:
+    """That f is finite at the data: otherwise the first gradient is not."""
+    codes = data[:256].astype(np.int32)
+    f = np.asarray(jax.jit(jax.vmap(target.value))(jnp.asarray(codes)), np.dtype(default_float()))
+    if not np.isfinite(f).all():
+        i = int(np.argmin(np.isfinite(f)))
+        raise TrainingError(
+            "f is not finite at the data.",
+            expected="a finite log_prob(params, s) at every state of the data",
+            found=f"{f[i]} at row {i}",
+            hint="look at the parameters training begins with",
+        )

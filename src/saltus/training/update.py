@@ -1,0 +1,171 @@
+r"""The compiled part of training: updates of the parameters, each after K steps of the chains it visits.
+
+One executable serves every K, every length and every value of the parameters: all of them are dynamic. The random numbers
+of an update depend on (seed, update, chain of the batch, step) only.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .. import random
+from .._record import changed, default_float, record, static
+from ..kernels import Kernel
+from ..run.loop import chain_key
+from ..run.recording import code_dtype
+from ..target import Target
+from .buffer import Fresh
+from .loss import combine, gradient, partition
+from .penalty import L1
+from .retune import Fixed
+from .watch import HEALTHY, Watch
+
+TRAINING = 5  # the phase, beside those of `saltus.sample`
+
+
+@record
+class Plan:
+    """What an update does, apart from the target and the data: numbers are leaves, functions and choices are not."""
+
+    num_steps: jax.Array  # K
+    reinitialise: jax.Array  # the probability that a visited chain begins anew
+    decay: jax.Array  # of the average of the parameters
+    patience: jax.Array  # of the watch
+    stop: jax.Array  # whether to end where the watch says so
+    words: jax.Array  # of the seed
+    kernel: Kernel
+    fresh: Fresh
+    penalty: L1 | None
+    optimiser: Any = static()
+    trained: tuple[bool, ...] = static()  # one a leaf of the parameters
+    persistent: bool = static()  # False: chains begin at the data (CD)
+
+
+@record
+class State:
+    """Everything that training carries on: a checkpoint holds it, and nothing else."""
+
+    trained: Any
+    average: Any  # of `trained`; None where none is kept
+    optimiser: Any
+    buffer: jax.Array  # (chains, d) codes in the smallest integer type; of CD, the last samples
+    tuner: Fixed
+    watch: Watch
+
+
+def history_names(tuner: Fixed) -> tuple[str, ...]:
+    return ("data_energy", "model_energy", "acceptance", "jump", *tuner.centre())
+
+
+@jax.jit
+def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: Any, first: Any, count: Any) -> tuple:
+    """`count` updates from number `first` on: (state, rows of history, updates made).
+
+    visits: rows of the data and of the buffer, (rows, batch) each, of which the first `count` are used.
+    """
+    rows = {name: jnp.zeros(len(visits[0]), default_float()) for name in history_names(state.tuner)}
+    frozen = partition(target.params, plan.trained)[1]
+
+    def going(carry: Any) -> jax.Array:
+        n, state, _ = carry
+        return (n < count) & ~(plan.stop & (state.watch.verdict != HEALTHY))
+
+    def update(carry: Any) -> Any:
+        n, state, rows = carry
+        state, row = _update(plan, target, frozen, data, state, (visits[0][n], visits[1][n]), first + n)
+        return n + 1, state, {name: rows[name].at[n].set(row[name].astype(rows[name].dtype)) for name in rows}
+
+    made, state, rows = jax.lax.while_loop(going, update, (jnp.zeros((), jnp.int32), state, rows))
+    return state, rows, made
+
+
+def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: State, visit: Any, update: jax.Array) -> tuple:
+    fresh_key, tune_key, chains_key = random.split(
+        random.fold_in(chain_key(plan.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3
+    )
+    model = target.replace(params=combine(state.trained, frozen))
+    positive = data[visit[0]].astype(jnp.int32)
+    start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(jnp.int32)) if plan.persistent else positive
+    samples, rate, jump = _grouped_steps(chains_key, plan, model, start, state.tuner.settings(tune_key), state.tuner.groups)
+
+    grad, energies = gradient(target, state.trained, frozen, positive, samples, plan.penalty)
+    finite = _finite((grad, energies))
+    changes, optimiser = plan.optimiser.update(grad, state.optimiser, state.trained)
+    trained = jax.tree.map(lambda p, u: jnp.asarray(p + u, p.dtype), state.trained, changes)
+    if plan.penalty is not None:
+        params = plan.penalty.shrunk(combine(trained, frozen), update)
+        trained = partition(params, plan.trained)[0]
+    trained, optimiser = _if(finite, (trained, optimiser), (state.trained, state.optimiser))
+    kept = samples.astype(state.buffer.dtype)
+    new = State(
+        trained,
+        None if state.average is None else _mixed(state.average, trained, plan.decay),
+        optimiser,
+        state.buffer.at[visit[1]].set(kept) if plan.persistent else kept,
+        state.tuner.learn(tune_key, jump, rate, plan.num_steps),
+        state.watch.look(finite, energies, jnp.mean(rate), jnp.mean(jump), plan.patience),
+    )
+    told = dict(data_energy=energies.data, model_energy=energies.model, acceptance=jnp.mean(rate), jump=jnp.mean(jump))
+    return new, {**told, **state.tuner.centre()}
+
+
+def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
+    """The chains as they are, some of them begun anew."""
+
+    def anew() -> jax.Array:
+        which, draws = random.split(key)
+        begins = random.unit(which, (len(codes), 1)) < plan.reinitialise
+        return jnp.where(begins, jax.vmap(plan.fresh.draw)(random.split(draws, len(codes))), codes)
+
+    return jax.lax.cond(plan.reinitialise > 0, anew, lambda: codes)
+
+
+def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict, groups: int) -> tuple:
+    """(codes, acceptance rate, jump) after K steps, means (groups,); each group of chains has settings of its own."""
+    num = len(codes)
+    keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
+    if groups == 1:
+        codes, rate, jump = _steps(keys, plan, model, codes, settings)
+        return codes, rate[None], jump[None]
+    each = jnp.arange(groups * -(-num // groups)).reshape(groups, -1) % num  # a group that is short repeats the first chains
+    run = jax.vmap(lambda rows, own: _steps(keys[rows], plan, model, codes[rows], own))
+    codes, rate, jump = run(each, settings)
+    return codes.reshape(-1, codes.shape[-1])[:num], rate, jump
+
+
+def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array]) -> tuple:
+    """Of one group. f is evaluated anew at the start: the model has changed."""
+    kernel = changed(plan.kernel, **settings)
+    points = jax.vmap(lambda c: kernel.init(model, c))(codes)
+    none = jnp.zeros((), default_float())
+
+    def step(t: jax.Array, carry: Any) -> Any:
+        points, rate, jump = carry
+        points, info = jax.vmap(lambda k, x: kernel.step(random.fold_in(k, t), model, x))(keys, points)
+        return points, rate + jnp.mean(info.acceptance_rate), jump + jnp.mean(info.jump)
+
+    points, rate, jump = jax.lax.fori_loop(0, plan.num_steps, step, (points, none, none))
+    return points.codes, rate / plan.num_steps, jump / plan.num_steps
+
+
+def _finite(tree: Any) -> jax.Array:
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]))
+
+
+def _if(which: jax.Array, a: Any, b: Any) -> Any:
+    return jax.tree.map(lambda x, y: jnp.where(which, x, y), a, b)
+
+
+def _mixed(average: Any, new: Any, decay: jax.Array) -> Any:
+    return jax.tree.map(lambda a, p: (decay * a + (1 - decay) * p).astype(a.dtype), average, new)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def first_chains(fresh: Fresh, num: int, num_values: int, words: jax.Array) -> jax.Array:
+    """(num, d) the chains of a new buffer."""
+    keys = jax.vmap(lambda c: chain_key(words, TRAINING, c))(1 + jnp.arange(num))
+    return jax.vmap(fresh.draw)(keys).astype(code_dtype(num_values))

@@ -1,0 +1,61 @@
+"""Has training gone wrong? Looked at after every update, on the device, so that nothing is trained through."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._record import record
+from .loss import Energies
+
+HEALTHY, UNDEFINED, FROZEN, APART = range(4)
+_FROZEN_RATE = 1e-3  # an acceptance below this counts as none
+_APART = 10.0  # standard deviations of f within the data
+_PATIENCE = 50  # updates
+
+
+@record
+class Watch:
+    """Counts of consecutive updates in which chains stood still, or in which data and samples were far apart."""
+
+    verdict: jax.Array
+    still: jax.Array
+    apart: jax.Array
+
+    def look(self, finite: jax.Array, energies: Energies, acceptance: jax.Array, jump: jax.Array, patience: jax.Array) -> Watch:
+        """The next count. patience: updates for which a gap may last, while chains that have just begun catch up."""
+        still = jnp.where((acceptance < _FROZEN_RATE) | (jump == 0), self.still + 1, 0)
+        gap = jnp.abs(energies.data - energies.model)
+        apart = jnp.where(gap > _APART * energies.spread + 1, self.apart + 1, 0)
+        verdict = jnp.where(apart >= _PATIENCE + patience, APART, HEALTHY)
+        verdict = jnp.where(still >= _PATIENCE, FROZEN, verdict)
+        verdict = jnp.where(finite, verdict, UNDEFINED).astype(jnp.int32)
+        return Watch(jnp.where(self.verdict == HEALTHY, verdict, self.verdict), still, apart)
+
+
+def watch() -> Watch:
+    return Watch(*jnp.zeros((3,), jnp.int32))
+
+
+def describe(verdict: int, update: int, history: dict[str, np.ndarray]) -> str:
+    """What went wrong, in a sentence with its numbers and a way out; "" where nothing did."""
+    if verdict == HEALTHY:
+        return ""
+    last = {name: float(series[-1]) for name, series in history.items()}
+    energies = f"energy {last['data_energy']:.4g} of the data, {last['model_energy']:.4g} of the samples"
+    if verdict == UNDEFINED:
+        return (
+            f"update {update}: the loss or its gradient is not finite ({energies}); this update was not made. "
+            "Look at f for 0/0 and log of 0, and try a smaller learning rate."
+        )
+    rate = f"acceptance {last['acceptance']:.2g}, jump {last['jump']:.2g}"
+    if verdict == FROZEN:
+        return (
+            f"update {update}: the chains have stood still for {_PATIENCE} updates ({rate}; {energies}). The samples no longer "
+            "follow the model: more steps per update (num_steps), a smaller step size or retune=True, a smaller learning rate."
+        )
+    return (
+        f"update {update}: samples and data have drifted apart ({energies}; {rate}). The chains cannot follow the model: "
+        "more steps per update (num_steps), retune=True, another sampler, or a smaller learning rate."
+    )
