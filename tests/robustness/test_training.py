@@ -42,7 +42,7 @@ class Roll(saltus.Kernel):
     def step(self, key, target, x):
         y = Point(jnp.roll(x.codes, 1), target.value(jnp.roll(x.codes, 1)), x.local)
         one = jnp.ones(())
-        return y, describe(target.space, x, y, one > 0, one, jnp.int32(0), jnp.int32(0))
+        return y, describe(target.space, x, y, one > 0, one, jnp.int32(0))
 
 
 def train(sampler=None, *, target=None, data=DATA, **settings):
