@@ -21,7 +21,7 @@ def values(target):
     return np.asarray(jax.vmap(target.value)(target.space.enumerate()))
 
 
-@pytest.mark.parametrize("space", [saltus.Spin(5), saltus.Binary(5)], ids=str)
+@pytest.mark.parametrize("space", [saltus.Spin(5), saltus.Binary(5), saltus.Ordinal(5, [-0.5, 1.0])], ids=str)
 def test_ising_has_no_half_and_no_diagonal(space):
     with jax.enable_x64(True):
         target = with_random_params(models.ising(space))
@@ -66,6 +66,7 @@ def test_potts_counts_every_pair_once():
 MODELS = {
     "ising-spin": lambda: models.ising(saltus.Spin(4)),
     "ising-binary": lambda: models.ising(saltus.Binary(4)),
+    "ising-two-numbers": lambda: models.ising(saltus.Ordinal(4, [-0.5, 1.0])),
     "potts": lambda: models.potts(saltus.Categorical(2, 3)),
     "rbm": lambda: models.rbm(saltus.Binary(4), 3),
 }

@@ -42,7 +42,7 @@ class Roll(saltus.Kernel):
     def step(self, key, target, x):
         y = Point(jnp.roll(x.codes, 1), target.value(jnp.roll(x.codes, 1)), x.local)
         one = jnp.ones(())
-        return y, describe(target.space, x, y, one > 0, one, jnp.int32(0), jnp.int32(0))
+        return y, describe(target.space, x, y, one > 0, one, jnp.int32(0))
 
 
 def train(sampler=None, *, target=None, data=DATA, **settings):
@@ -217,7 +217,7 @@ def test_a_loss_that_is_not_finite_ends_training_with_the_last_good_parameters()
 
 
 def test_chains_that_stand_still_end_training():
-    with pytest.warns(training.DivergenceWarning, match="stood still"):
+    with pytest.warns(training.DivergenceWarning, match="stood still(.|\n)*larger step size"):
         found = train(saltus.NCG(1e-3), num_updates=500)
     assert found.num_updates == 50
     again = train(saltus.NCG(1e-3), num_updates=80, stop_on_divergence=False)

@@ -36,10 +36,10 @@ class Line:
         spread = f"{low:.3g} to {high:.3g}" if len(self.values) > 1 else ""
         verdict = "" if self.goal is None else "pass" if self.passed else "MISS"
         note = f"\n    {self.note}" if self.note else ""
-        return f"{self.what:<44} {goal:>7}{self.measured:>8.3g}  {spread:<14}{verdict}".rstrip() + note
+        return f"{self.what:<44} {goal:>7} {self.measured:>7.3g} {spread:<14} {verdict}".rstrip() + note
 
 
-HEADER = f"{'figure':<44} {'goal':>7}{'median':>8}  spread"
+HEADER = f"{'figure':<44} {'goal':>7} {'median':>7} spread"
 
 
 def save(folder: Path, group: str, lines: Iterable[Line], about: dict[str, str]) -> None:

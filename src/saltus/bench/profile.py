@@ -1,4 +1,4 @@
-"""Where the time of a step goes: NCG, part by part, each in a loop of its own whose state changes, so that nothing is hoisted."""
+"""Where the time of a step goes, part by part, each in a loop of its own whose state changes, so that nothing is hoisted."""
 
 from __future__ import annotations
 
@@ -88,10 +88,29 @@ def _run_seconds(kernel: Kernel, target: Target, chains: int, step: float) -> fl
     return run.attrs["sampling_time"] / draws
 
 
+def sweep_parts(name: str) -> dict[str, float]:
+    """The same of a coloured sweep: what is not listed is choosing values, colour by colour."""
+    target, chains = WORKLOADS[name](), num_chains(name)
+    codes = start(target, chains)
+    loops = {
+        "sweep": sampler_loop(saltus.Gibbs("coloured"), target, chains),
+        "random numbers": _random_numbers(target, chains),
+        "exact differences, once": _of_codes(lambda target, codes: target.moves(target.point(codes)).scores, codes, target),
+        "value": _of_codes(lambda target, codes: target.value(codes), codes, target),
+    }
+    return {part: 1e6 * float(np.median(each)) for part, each in seconds_per_step(loops, repeats=5).items()}
+
+
+def _of_codes(part: Callable, codes: jax.Array, target: Target) -> Loop:
+    def body(constants: Any, t: jax.Array, codes: jax.Array) -> jax.Array:
+        (target,) = constants
+        return jax.vmap(lambda c: jnp.where(part(target, c) > _NEVER, 0, target.space.num_values - 1 - c))(codes)
+
+    return Loop(body, codes + 0, target)
+
+
 def profile() -> list[Line]:
     """No goals: microseconds per step of all chains."""
-    lines = []
-    for name in WORKLOADS:
-        for part, each in parts(name).items():
-            lines.append(Line(f"NCG, {name}: {part}, µs", (each,)))
-    return lines
+    lines = [Line(f"NCG, {name}: {part}, µs", (each,)) for name in WORKLOADS for part, each in parts(name).items()]
+    sweeps = [(name, part, each) for name in ("W1", "W2") for part, each in sweep_parts(name).items()]
+    return lines + [Line(f"Gibbs, {name}: {part}, µs", (each,)) for name, part, each in sweeps]

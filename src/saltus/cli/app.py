@@ -338,7 +338,7 @@ def reproduce(
     /,
     *,
     scale: Annotated[
-        str, option(RUN, "quick: minutes on two cores. full: the paper's lengths, a day or two.", "quick|full")
+        str, option(RUN, "quick: minutes on two cores. full: the paper's lengths, a day or more.", "quick|full")
     ] = "quick",
     seeds: Annotated[
         int | None,

@@ -45,7 +45,8 @@ def look(name: str) -> Look:
     """Of a sampler, or of its variant such as "ncg exact": the same colour, another line."""
     base, _, variant = name.partition(" ")
     known = LOOKS[base]
-    return Look(f"{known.label}, {variant.replace('-', ', ')}", known.colour, VARIANTS[variant]) if variant else known
+    told = "γ = 1" if variant == "fixed" else variant.replace("-", ", ")
+    return Look(f"{known.label}, {told}", known.colour, VARIANTS[variant]) if variant else known
 
 
 Make = Callable[[saltus.Target], saltus.Kernel]

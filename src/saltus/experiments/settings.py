@@ -74,7 +74,7 @@ _MOST = (*_SOME[:-1], "pavg exact-tuned", "avg exact-tuned", "auto")
 SCALES = {
     # 3000 and 2000 steps in all: the settings for which independent reference numbers exist.
     "quick": Scale(Length(40, 500, 2500), Length(30, 300, 1700), Length(50, 500, 2000), _ALPHAS, 20_000, _SOME, 1, _QUICK),
-    # The paper's 100 chains for about ten minutes each, a tenth of it burn-in, at the speed of two cores.
+    # The paper's 100 chains, a tenth of it burn-in; lengths meant to last about ten minutes each on two cores.
     "full": Scale(
         Length(100, 60_000, 540_000),
         Length(100, 180_000, 1_620_000),

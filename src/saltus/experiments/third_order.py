@@ -21,8 +21,9 @@ TITLE = "Third-order terms"
 ABOUT = (
     "A 4 x 4 torus of spins, coupling 0.4, plus α times the sum of 50 random products of three spins; the truth is an "
     "enumeration of 2^16 states. The published version's appendix asks here how PAVG fares where its quadratic model is wrong. "
-    "Its Σ is γ times the Hessian of the quadratic part. PAVG: γ climbs from 1 as in the paper, towards longer mean jumps; "
-    "fixed: γ = 1. All have the step size 1000 of {0, 1} coordinates, 4000 of spins."
+    "Its Σ is γ times the Hessian of the quadratic part; γ climbs from 1 as in the paper, towards longer mean jumps, "
+    "after a burn-in, or stays 1. The burn-in and γ = 1 were added after first results had been seen. "
+    "All have the step size 1000 of {0, 1} coordinates, 4000 of spins."
 )
 _COUPLING, _STEP = 0.4, 4000.0
 _BURN_IN = 500  # steps from the start, before jumps mean anything

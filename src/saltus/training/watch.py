@@ -51,9 +51,10 @@ def describe(verdict: int, update: int, history: dict[str, np.ndarray]) -> str:
         )
     rate = f"acceptance {last['acceptance']:.2g}, jump {last['jump']:.2g}"
     if verdict == FROZEN:
+        step = "larger" if last["acceptance"] > 0.5 else "smaller"  # accepted: nothing but staying was proposed
         return (
             f"update {update}: the chains have stood still for {_PATIENCE} updates ({rate}; {energies}). The samples no longer "
-            "follow the model: more steps per update (num_steps), a smaller step size or retune=True, a smaller learning rate."
+            f"follow the model: more steps per update (num_steps), a {step} step size or retune=True, a smaller learning rate."
         )
     return (
         f"update {update}: samples and data have drifted apart ({energies}; {rate}). The chains cannot follow the model: "

@@ -13,7 +13,7 @@ import numpy as np
 from ..._record import as_float
 from ...errors import TrainingError
 from ...local import Differences
-from ...spaces import Binary, Space, Spin
+from ...spaces import Space
 from ...structure import Quadratic
 from ...target import Target
 
@@ -21,11 +21,11 @@ from ...target import Target
 def ising(space: Any, coupling: Any = None, field: Any = 0.0, *, seed: int = 0) -> Target:
     r"""f = xᵀJx + h·x with x in {-1, +1} and J = ½(G + Gᵀ) without its diagonal: no ½, so a pair interacts by 2 J_ij.
 
-    space: `saltus.Spin(d)`, or `saltus.Binary(d)` with x = 2s - 1, where step sizes are the paper's. params:
+    space: any of two numbers, which become -1 and +1: `saltus.Spin(d)`, or `saltus.Binary(d)` with the paper's step sizes. params:
     {"coupling": G (d, d), "field": h (d,)}; G is free and starts, unless given, at 0.01 N(0, 1) drawn from `seed`.
     Differences are exact and cost nothing beside f. BlockGibbs applies: the spectrum of H follows the params.
     """
-    d = _two_valued(space).num_sites
+    d = two_valued(space).num_sites
     coupling = 0.01 * np.random.default_rng(seed).normal(size=(d, d)) if coupling is None else coupling
     coupling, field = as_float(coupling, "coupling", TrainingError), as_float(field, "field", TrainingError)
     if coupling.shape != (d, d) or field.shape not in ((), (d,)):
@@ -46,8 +46,9 @@ def couplings(coupling: Any) -> jax.Array:
     return J - jnp.diag(jnp.diagonal(J))
 
 
-def _two_valued(space: Any) -> Space:
-    if not isinstance(space, (Spin, Binary)):
+def two_valued(space: Any) -> Space:
+    """The space, whose values are two numbers; TrainingError otherwise."""
+    if not (isinstance(space, Space) and space.numeric and space.num_values == 2):
         raise TrainingError("This model needs two values.", expected="saltus.Spin(d) or saltus.Binary(d)", found=repr(space))
     return space
 
@@ -55,10 +56,10 @@ def _two_valued(space: Any) -> Space:
 @functools.cache
 def _functions(space: Space) -> tuple[Callable, Callable, Callable]:
     """log_prob, differences and structure: the same objects for the same space, so that nothing recompiles."""
-    spin = isinstance(space, Spin)
+    slope, centre = float(2 / np.ptp(space.values)), float(space.values.mean())  # x = slope (s - centre)
 
     def pull(params: dict, s: jax.Array) -> tuple[jax.Array, jax.Array]:
-        x = s if spin else 2 * s - 1
+        x = slope * (s - centre)
         return x, jnp.matmul(2 * couplings(params["coupling"]), x)
 
     def ising(params: dict, s: jax.Array) -> jax.Array:
@@ -69,10 +70,8 @@ def _functions(space: Space) -> tuple[Callable, Callable, Callable]:
         return 2 * (pull(params, s)[1] + params["field"])  # f at +1 less f at -1
 
     def structure(params: dict) -> Quadratic:
-        J, h = couplings(params["coupling"]), params["field"]
-        if spin:
-            return Quadratic(h, 2 * J)
-        ones = jnp.sum(J, axis=1)
-        return Quadratic(2 * h - 4 * ones, 8 * J, constant=jnp.sum(ones) - jnp.sum(h))
+        J, h = slope**2 * couplings(params["coupling"]), slope * params["field"]
+        ones = centre * jnp.sum(J, axis=1)
+        return Quadratic(h - 2 * ones, 2 * J, constant=centre * (jnp.sum(ones) - jnp.sum(h)))
 
     return ising, differences, structure

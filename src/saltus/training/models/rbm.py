@@ -10,8 +10,8 @@ import numpy as np
 
 from ..._record import as_size, default_float
 from ...errors import TrainingError
-from ...spaces import Binary, Spin
 from ...target import Target
+from .ising import two_valued
 
 
 def rbm(space: Any, num_hidden: int, *, data: Any = None, seed: int = 0) -> Target:
@@ -20,10 +20,8 @@ def rbm(space: Any, num_hidden: int, *, data: Any = None, seed: int = 0) -> Targ
     space: `saltus.Binary(d)`, or `saltus.Spin(d)`. params: {"weights": W (d, h), "visible": b (d,), "hidden": c (h,)}; W
     starts at 0.01 N(0, 1), c at 0, and b at 0 or, where `data` are given, where independent sites fit them.
     """
-    if not isinstance(space, (Binary, Spin)):
-        raise TrainingError("An RBM needs two values.", expected="saltus.Binary(d) or saltus.Spin(d)", found=repr(space))
     h = as_size(num_hidden, "num_hidden", TrainingError)
-    rng, d, dtype = np.random.default_rng(seed), space.num_sites, default_float()
+    rng, d, dtype = np.random.default_rng(seed), two_valued(space).num_sites, default_float()
     visible = np.zeros(d) if data is None else log_odds(space, data) / np.ptp(space.values)
     params = {
         "weights": jnp.asarray(0.01 * rng.normal(size=(d, h)), dtype),
