@@ -298,3 +298,35 @@ def test_no_workers_are_refused(tmp_path, capsys):
 
 def test_groups_have_every_experiment_once():
     assert GROUPS["all"] == GROUPS["sampling"] + GROUPS["training"]
+
+
+def test_some_samplers_and_columns_are_measured_and_shown_in_part(tmp_path):
+    """NCG alone at K = 1: one cell, a page with the rest "not measured", and later cells join it."""
+    page = reproduce("table1", scale="tiny", out=tmp_path, samplers=("ncg",), columns=(1,))
+    assert [file.stem for file in (tmp_path / "cells" / "table1").iterdir()] == ["K1-ncg-seed0"]
+    assert "not measured" in page.with_suffix(".md").read_text()
+    reproduce("table1", scale="tiny", out=tmp_path, samplers=("ncg",), columns=(10,))  # no column of this scale
+    assert "column K = 10" in page.with_suffix(".md").read_text()
+
+
+@pytest.mark.parametrize(("option", "value"), [("--k", "7"), ("--samplers", "ncg,foo"), ("--k", "five")])
+def test_unknown_samplers_and_columns_are_refused(option, value, tmp_path, capsys):
+    assert main(["reproduce", "table1", option, value, "--out", str(tmp_path / "out"), "--no-progress"]) == 2
+    assert value.rpartition(",")[2] in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dask_cluster_measures_the_cells(tmp_path):
+    """A real scheduler and a real worker process of one thread."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster:
+        told = []
+        reproduce("table1", scale="tiny", out=tmp_path, samplers=("ncg",), dask=cluster.scheduler_address, say=told.append)
+    assert sorted(file.stem for file in (tmp_path / "cells" / "table1").iterdir()) == ["K1-ncg-seed0", "K5-ncg-seed0"]
+    assert any("2 of 2 cells done, on tcp://" in text for text in told)
+
+
+def test_a_scheduler_that_is_not_there_is_told(tmp_path):
+    pytest.importorskip("distributed")
+    with pytest.raises(saltus.RunError, match="no dask scheduler at tcp://127.0.0.1:1"):
+        reproduce("table1", scale="tiny", out=tmp_path, dask="tcp://127.0.0.1:1")

@@ -41,6 +41,19 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     raise ValueError(f"{text} is not a whole number.")
 
 
+def words(kind: Any, tokens: Sequence[Token]) -> list[str]:
+    """a,b or a, b."""
+    return [word.strip() for word in tokens[0].value.split(",") if word.strip()]
+
+
+def numbers(kind: Any, tokens: Sequence[Token]) -> list[int]:
+    """1,5."""
+    try:
+        return [int(word) for word in words(kind, tokens)]
+    except ValueError:
+        raise ValueError(f"{tokens[0].value} is not a list of whole numbers.") from None
+
+
 TargetName = Annotated[
     str,
     Parameter(
@@ -353,6 +366,16 @@ def reproduce(
         int | None,
         option(RUN, "Processes for training experiments; as many as cores unless given.", "N", converter=whole, show_default=False),
     ] = None,
+    samplers: Annotated[
+        list[str] | None, option(RUN, "These samplers only.", "NAME,...", converter=words, show_default=False)
+    ] = None,
+    k: Annotated[
+        list[int] | None,
+        option(RUN, "Table 1, 2: these columns; at quick scale 1,5 and 5,20.", "N,...", converter=numbers, show_default=False),
+    ] = None,
+    dask: Annotated[
+        str | None, option(RUN, "Share training out on the cluster of this dask scheduler.", "ADDRESS", show_default=False)
+    ] = None,
     out: Annotated[
         Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")
     ] = Path("saltus-results"),
@@ -370,7 +393,8 @@ def reproduce(
     workers = (os.cpu_count() or 1) if workers is None else workers
     try:
         with make_progress(not no_progress) as shown:
-            page = run_again(name, scale=scale, out=out, seeds=seeds, workers=workers, say=shown.say)
+            chosen: dict[str, Any] = {"samplers": samplers and tuple(samplers), "columns": k and tuple(k), "dask": dask}
+            page = run_again(name, scale=scale, out=out, seeds=seeds, workers=workers, **chosen, say=shown.say)
     except KeyboardInterrupt:
         tell(f"interrupted: what is finished is kept in {out}, and the same command goes on from there")
         return INCOMPLETE

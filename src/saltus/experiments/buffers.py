@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from . import look
-from .table2 import PAPER, SIDE, cells, check, unpacked
+from .table2 import FIRST, IN_PART, PAPER, SIDE, cells, check, learned, unpacked
 
-__all__ = ["ABOUT", "TITLE", "cells", "check", "draw"]
+__all__ = ["ABOUT", "IN_PART", "TITLE", "cells", "check", "draw"]
 
 TITLE = "Chains at the end of training"
 ABOUT = (
@@ -21,15 +21,20 @@ Results = dict[tuple[str, str], list[dict[str, Any]]]
 
 
 def draw(results: Results) -> dict[str, Any]:
-    model = next(measured[0] for (problem, _), measured in results.items() if problem == "model")
-    columns = list(dict.fromkeys(problem for problem, _ in results if problem != "model"))
+    model = next(measured[0] for (problem, _), measured in results.items() if problem in FIRST)
+    chains = learned(results)
+    columns = list(dict.fromkeys(problem for problem, _ in chains))
+    samplers = [sampler for sampler in PAPER if any(key[1] == sampler for key in chains)]
     with look.style():
-        figure, axes = look.new_figure(len(PAPER), 1 + len(columns), 1.6 * (1 + len(columns)) + 0.5, 1.85 * len(PAPER))
-        for row, sampler in zip(axes, PAPER, strict=True):
+        figure, axes = look.new_figure(len(samplers), 1 + len(columns), 1.6 * (1 + len(columns)) + 0.5, 1.85 * len(samplers))
+        for row, sampler in zip(axes, samplers, strict=True):
             _show(row[0], model["samples"], "samples of the model")
             row[0].set_ylabel(look.look(sampler).label)
             for panel, column in zip(row[1:], columns, strict=True):
-                cell = results[column, sampler][0]
+                if (column, sampler) not in chains:
+                    panel.set_axis_off()
+                    continue
+                cell = chains[column, sampler][0]
                 _show(panel, cell["samples"], f"K = {cell['num_steps']}, MMD {cell['mmd']:.3f}")
     return {"buffers": figure}
 

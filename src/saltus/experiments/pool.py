@@ -1,4 +1,4 @@
-"""Batches of cells, in this process or in several: one batch is one sampler and seed, so that each compiles once."""
+"""Batches of cells, in processes here or on a dask cluster: a batch is one sampler and seed, so that each compiles once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -36,14 +36,17 @@ def batches(cells: list[Cell]) -> list[list[Cell]]:
 
 
 def measure_in_processes(
-    cells: list[Cell], modules: dict[str, str], folder: Folder, workers: int, say: Callable[[str], None]
+    cells: list[Cell], modules: dict[str, str], folder: Folder, workers: int, say: Callable[[str], None], dask: str | None = None
 ) -> None:
-    """All cells, `workers` batches at a time; each worker has one thread. say: told how many are done, now and then."""
+    """All cells, `workers` batches at a time, each worker with one thread; or on the dask cluster of this scheduler.
+
+    say: told how many are done, now and then.
+    """
     work = batches(cells)
     began, told = time.monotonic(), -1
-    with _executor(min(workers, len(work))) as executor:
-        futures = {executor.submit(_measure_batch, batch, modules[batch[0].experiment], folder, os.getpid()) for batch in work}
-        left = futures
+    parent, at_a_time = (os.getpid(), f"{workers} at a time") if dask is None else (None, f"on {dask}")
+    with _processes(min(workers, len(work))) if dask is None else _cluster(dask) as executor:
+        left = {executor.submit(_measure_batch, batch, modules[batch[0].experiment], folder, parent) for batch in work}
         while left:
             finished, left = wait(left, timeout=_LOOK_EVERY, return_when=FIRST_EXCEPTION)
             for future in finished:
@@ -52,7 +55,7 @@ def measure_in_processes(
             if done == told:
                 continue
             told, rest = done, (time.monotonic() - began) / done * (len(cells) - done) if done else None
-            say(f"{done} of {len(cells)} cells done, {workers} at a time" + (f"  about {duration(rest)} left" if rest else ""))
+            say(f"{done} of {len(cells)} cells done, {at_a_time}" + (f"  about {duration(rest)} left" if rest else ""))
 
 
 def _result(future: Any) -> None:
@@ -68,7 +71,31 @@ def _result(future: Any) -> None:
 
 
 @contextmanager
-def _executor(workers: int) -> Iterator[ProcessPoolExecutor]:
+def _cluster(scheduler: str) -> Iterator[Executor]:
+    """A dask cluster that others have started, and that sees the same files; what has not begun is taken back on an interrupt."""
+    try:
+        from distributed import Client
+    except ImportError as cause:
+        raise RunError("dask.distributed is not installed.", expected="distributed", hint="pip install 'saltus[sweep]'") from cause
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, ValueError) as cause:
+        raise RunError(
+            f"There is no dask scheduler at {scheduler}.",
+            expected="the address that `dask scheduler` printed, such as tcp://host:8786",
+            found=f"{type(cause).__name__}: {cause}",
+            hint="start one with `dask scheduler`, and workers of one thread each with `dask worker ADDRESS --nthreads 1`",
+        ) from cause
+    with client:
+        executor = client.get_executor(pure=False)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[Executor]:
     """Fresh processes of one thread each, none of which outlives an interrupt."""
     before, flags = set(multiprocessing.active_children()), os.environ.get("XLA_FLAGS")
     os.environ["XLA_FLAGS"] = f"{flags or ''} {_ONE_THREAD}"  # read by jax where the processes start
@@ -93,9 +120,9 @@ def _begin() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _measure_batch(batch: list[Cell], module_name: str, folder: Folder, parent: int) -> None:
+def _measure_batch(batch: list[Cell], module_name: str, folder: Folder, parent: int | None) -> None:
     for cell in batch:
-        if os.getppid() != parent:
+        if parent not in (None, os.getppid()):
             return  # it was killed, and whoever goes on must not find a second writer
         if not folder.file(cell).exists():
             measure_cell(cell, module_name, folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ class Scale:
     beyond: tuple[str, ...]  # of the regression, what is not in the paper: exact local models, tuned samplers, the race
     seeds: int
     training: Training
+
+
+def with_columns(scale: Scale, columns: tuple[int, ...]) -> Scale:
+    """With these values of K in place of the scale's own."""
+    training = scale.training
+    return replace(scale, training=replace(training, columns=columns, network=replace(training.network, columns=columns)))
 
 
 _ALPHAS = tuple(i / 10 for i in range(-5, 6))

@@ -20,6 +20,7 @@ ABOUT = (
     "of the full scale; the quick scale has a quarter of its channels and fewer updates, so that only the order can be compared."
 )
 NEEDS_FOLDER = True
+IN_PART = True  # there is a table of any of its cells
 FIRST = ("model",)  # the cells that all others need
 COLUMNS = (5, 10, 15, 20)
 PAPER = {
@@ -36,7 +37,7 @@ Results = dict[tuple[str, str], list[dict[str, Any]]]
 
 def cells(scale: Scale, seeds: int) -> list[Cell]:
     models = [Cell("table2", "model", scale.training.network.sampler, seed) for seed in range(seeds)]
-    columns = [f"K{column}" for column in scale.training.network.columns]
+    columns = [f"K{column}" for column in COLUMNS if column in scale.training.network.columns]
     return models + [Cell("table2", c, sampler, seed) for sampler in PAPER for seed in range(seeds) for c in columns]
 
 
@@ -82,17 +83,22 @@ def unpacked(text: list[str]) -> np.ndarray:
     return np.array([np.unpackbits(np.frombuffer(bytes.fromhex(row), np.uint8)) for row in text])
 
 
+def learned(results: Results) -> Results:
+    """Without the models of the first stages."""
+    return {key: measured for key, measured in results.items() if key[0] not in FIRST}
+
+
 def draw(results: Results) -> dict[str, Any]:
     with look.style():
         figure, axes = look.new_figure(1, 1, 7, 4.2)
         panel = axes[0, 0]
-        for sampler, printed in PAPER.items():
-            chosen = [measured for (_, name), measured in results.items() if name == sampler and "error" in measured[0]]
+        for sampler in [sampler for sampler in PAPER if any(key[1] == sampler for key in learned(results))]:
+            chosen = [measured for (_, name), measured in learned(results).items() if name == sampler]
             drawn, errors = look.look(sampler), [found_error(measured) for measured in chosen]
             style = {"color": drawn.colour, "linestyle": drawn.line, "label": drawn.label, "marker": "o", "markersize": 4}
             x = [measured[0]["num_steps"] for measured in chosen]
             panel.errorbar(x, [e.mean for e in errors], [2 * e.error for e in errors], capsize=2, **style)
-            panel.plot(NUM_STEPS[sampler], printed, "x", color=drawn.colour, markersize=7, markeredgewidth=1.3)
+            panel.plot(NUM_STEPS[sampler], PAPER[sampler], "x", color=drawn.colour, markersize=7, markeredgewidth=1.3)
         panel.set(xscale="log", yscale="log", xlabel="K, steps of the sampler an update", ylabel="error of J, Frobenius / 16")
         panel.grid(color="#E6E6E6", linewidth=0.7)
         for axis in (panel.xaxis, panel.yaxis):
