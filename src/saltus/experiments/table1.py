@@ -27,7 +27,7 @@ PAPER = {
     "gibbs": (4.825, 0.805, 0.167, 0.136, 0.132),
 }
 IN_PART = True  # there is a table of any of its cells
-RETUNED = ("pavg retuned", "avg retuned")
+RETUNED = ("pavg retuned", "avg retuned", "ncg retuned")
 Results = dict[tuple[str, str], list[dict[str, Any]]]
 
 
