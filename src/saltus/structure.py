@@ -15,7 +15,8 @@ from ._record import as_float, changed, default_float, fill, is_concrete, record
 from .errors import TargetError
 from .local import Differences, brute_force
 from .neighbours import Incidence, greedy_colours
-from .preconditioners import Dense, Preconditioner, Sparse, symmetric
+from .preconditioners import Preconditioner, Sparse, symmetric
+from .shifted import Shifted
 from .spaces import Space
 
 
@@ -65,7 +66,7 @@ def _split(H: Any, d: int, n: int) -> tuple[jax.Array, Preconditioner]:
     H = symmetric(H, "`H`", TargetError)
     same = jnp.asarray(np.kron(np.eye(d, dtype=bool), np.ones((m, m), bool)))
     blocks = H.reshape(d, m, d, m)[np.arange(d), :, np.arange(d), :]
-    return blocks, Dense(jnp.where(same, 0, H))
+    return blocks, Shifted(jnp.where(same, 0, H))
 
 
 @record

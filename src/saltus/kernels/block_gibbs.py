@@ -25,8 +25,8 @@ class BlockGibbs(Kernel):
        s'_i \sim \mathrm{softmax}_v\big(\phi_i(v) + (Hs + ds + u)_i v - \tfrac{d_i}{2} v^2\big) $$
 
     Always accepted; f and its gradient are never evaluated. Reads φ and H from the target's `saltus.Quadratic` structure.
-    shift: d; None takes the smallest that the form of H allows, which mixes best. The log_prob it reports is that of the
-    quadratic, its `constant` included.
+    shift: d; None takes the smallest that the form of H allows (a dense H made within jit: to 1/256), which mixes best. The
+    log_prob it reports is that of the quadratic, its `constant` included.
     """
 
     uses_local_model = False

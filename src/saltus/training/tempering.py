@@ -11,6 +11,7 @@ import jax
 from .._record import changed, default_float
 from ..local import Differences
 from ..preconditioners import Dense, Diagonal, LowRank, Preconditioner, Sparse
+from ..shifted import Shifted
 from ..structure import Quadratic, SiteQuadratic
 from ..target import Target
 
@@ -19,6 +20,7 @@ _LINEAR = {  # what of a preconditioner is proportional to it
     Diagonal: ("entries",),
     LowRank: ("diagonal", "eigenvalues"),
     Sparse: ("weights", "diagonal"),
+    Shifted: ("array", "least", "pivots"),
 }
 
 
@@ -83,7 +85,7 @@ def _scaled(part: Any, beta: jax.Array) -> Any:
 
 
 def _times(matrix: Any, beta: jax.Array) -> Any:
-    """β Σ in the form of Σ: the eigenbasis stays."""
+    """β Σ in the form of Σ: its eigenbasis or triangular factor stays."""
     if not isinstance(matrix, Preconditioner):
         return beta * matrix
     return changed(matrix, **{name: beta * getattr(matrix, name) for name in _LINEAR[type(matrix)]})

@@ -23,7 +23,7 @@ def ising(space: Any, coupling: Any = None, field: Any = 0.0, *, seed: int = 0) 
 
     space: any of two numbers, which become -1 and +1: `saltus.Spin(d)`, or `saltus.Binary(d)` with the paper's step sizes. params:
     {"coupling": G (d, d), "field": h (d,)}; G is free and starts, unless given, at 0.01 N(0, 1) drawn from `seed`.
-    Differences are exact and cost nothing beside f. BlockGibbs applies: the spectrum of H follows the params.
+    Differences are exact and cost nothing beside f. BlockGibbs applies: the factor of H follows the params.
     """
     d = two_valued(space).num_sites
     coupling = 0.01 * np.random.default_rng(seed).normal(size=(d, d)) if coupling is None else coupling
