@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import RunError
 from .cells import Cell, Folder
 
-_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+_XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 _LOOK_EVERY = 1.0  # seconds between two counts of the finished cells
 
 
@@ -97,8 +97,9 @@ def _cluster(scheduler: str) -> Iterator[Executor]:
 @contextmanager
 def _processes(workers: int) -> Iterator[Executor]:
     """Fresh processes of one thread each, none of which outlives an interrupt."""
-    before, flags = set(multiprocessing.active_children()), os.environ.get("XLA_FLAGS")
-    os.environ["XLA_FLAGS"] = f"{flags or ''} {_ONE_THREAD}"  # read by jax where the processes start
+    before, outer = set(multiprocessing.active_children()), dict(os.environ)
+    os.environ["XLA_FLAGS"] = f"{outer.get('XLA_FLAGS', '')} {_XLA}"  # read by jax where the processes start
+    os.environ["OMP_NUM_THREADS"] = "1"  # and this by LAPACK
     executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_begin)
     try:
         yield executor
@@ -109,9 +110,9 @@ def _processes(workers: int) -> Iterator[Executor]:
         raise
     finally:
         executor.shutdown()
-        os.environ.pop("XLA_FLAGS")
-        if flags is not None:
-            os.environ["XLA_FLAGS"] = flags
+        for name in ("XLA_FLAGS", "OMP_NUM_THREADS"):
+            os.environ.pop(name)
+            os.environ.update({name: outer[name]} if name in outer else {})
 
 
 def _begin() -> None:
