@@ -120,6 +120,7 @@ class Differences(LocalModel):
 
     fn: Callable = static()
     exact: bool = static(default=False)
+    halves: Any = static(default=None)  # `targets.checkerboard.Halves`: the same for one of two colours at a time
 
     @property
     def closed_form(self) -> bool:

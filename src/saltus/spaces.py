@@ -70,7 +70,14 @@ class Space:
 
     def show(self, codes: Any) -> np.ndarray:
         """What a person reads: 0/1, -1/+1, the ordinal value, the category."""
-        return self.labels[np.asarray(self.check_codes(codes))]
+        return self.labelled(np.asarray(self.check_codes(codes)))
+
+    def labelled(self, codes: np.ndarray) -> np.ndarray:
+        """`show` of what are codes for certain. Whole numbers at even steps are computed: much faster than looked up."""
+        steps = np.diff(self.labels)
+        if self.labels.dtype.kind == "i" and (steps == steps[0]).all():
+            return codes.astype(self.labels.dtype) * steps[0] + self.labels[0]
+        return self.labels[codes]
 
     def encode(self, x: Any, name: str = "x") -> np.ndarray:
         """Codes of a state given in either form, shown or embedded (to within 1e-4 of a grid step); leading axes kept.
@@ -193,10 +200,10 @@ class Space:
         if self._evenly:
             dtype = default_float()
             return self._spacing(dtype) * (b - a).astype(dtype)
-        return self.ravel(self.embed(b) - self.embed(a))
+        return (self.embed(b) - self.embed(a)).ravel()
 
     def travel(self, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(|s_b - s_a|_1, number of sites at which they differ)."""
+        """(|s_b - s_a|_1, number of sites at which they differ); for some of the sites too."""
         changed = total((a != b).astype(default_float()))
         if self.num_values == 2:  # one pass over the sites, not two
             jump = changed * jnp.asarray(np.abs(self.values[1] - self.values[0]).sum(), changed.dtype)

@@ -115,7 +115,9 @@ def test_block_gibbs_is_certified(space):
 COLOURED = {
     "ising-3x3": lambda: saltus.targets.ising((3, 3), 0.3, 0.1),
     "ising-graph": lambda: saltus.targets.ising([(0, 1), (1, 2), (2, 3), (0, 3), (1, 3)], [0.3, -0.5, 0.4, 0.2, -0.8], field=0.2),
+    "ising-2x4": lambda: saltus.targets.ising((2, 4), [0.3, -0.5], np.linspace(-0.4, 0.5, 8)),
     "potts": lambda: saltus.targets.potts((2, 3), 3, 0.5, field=[0.1, 0.0, -0.3]),
+    "potts-2x2": lambda: saltus.targets.potts((2, 2), 3, 0.5, np.linspace(-0.4, 0.5, 12).reshape(4, 3)),
 }
 
 

@@ -83,3 +83,12 @@ def test_spaces_are_equal_by_what_they_are():
     assert saltus.Binary(3) == saltus.Binary(3) != saltus.Spin(3)
     assert hash(saltus.Ordinal(3, [0, 1, 2])) == hash(saltus.Ordinal(3, [0, 1, 2]))
     assert saltus.Ordinal(3, [0, 1, 2]) != saltus.Ordinal(3, [0, 1, 3])
+
+
+@pytest.mark.parametrize("space", [*SPACES.values(), saltus.Categorical(2, 128), saltus.Categorical(2, 129)], ids=str)
+def test_labels_are_what_the_table_says(space):
+    """Computed or looked up, up to the last code that a type holds."""
+    codes = np.arange(space.num_values, dtype=np.min_scalar_type(space.num_values - 1))
+    shown = space.labelled(codes)
+    assert shown.dtype == space.labels.dtype
+    np.testing.assert_array_equal(shown, space.labels)

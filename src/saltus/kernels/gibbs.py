@@ -43,12 +43,15 @@ class Gibbs(Kernel):
 
     def init(self, target: Target, codes: jax.Array) -> Point:
         codes = self.check(target, codes)
-        return Point(codes, target.value(codes))
+        halves = self._halves(target)
+        return Point(codes, target.value(codes), halves.board.split(codes) if halves else None)
 
     def step(self, key: jax.Array, target: Target, x: Point) -> tuple[Point, Info]:
-        block_key, move_key = random.split(key)
         if self.scan == "coloured" and target.differences.closed_form:
-            return self._described(target, x, self._sweep(move_key, target, x.codes), jnp.zeros((), jnp.int32))
+            sweep = self._half_sweeps if self._halves(target) else self._sweep
+            y, travelled = sweep(key, target, x)
+            return y, self._info(target, x, y, jnp.zeros((), jnp.int32), travelled)
+        block_key, move_key = random.split(key)
         blocks = self.noise(block_key, target)
         if len(blocks) == 1:
             y, undefined = self._update(move_key, target, x, blocks[0])
@@ -57,27 +60,44 @@ class Gibbs(Kernel):
                 lambda y, each: self._update(each[0], target, y, each[1]), x, (random.split(move_key, len(blocks)), blocks)
             )
             undefined = jnp.sum(counts, dtype=jnp.int32)
-        return self._described(target, x, y, undefined)
-
-    def _described(self, target: Target, x: Point, y: Point, undefined: jax.Array) -> tuple[Point, Info]:
         if target.differences.closed_form:
             y = changed(y, log_prob=target.value(y.codes))  # closed forms know changes only, and need no f in between
-        always = jnp.ones((), default_float())
-        return y, describe(target.space, x, y, jnp.ones((), bool), always, undefined)
+        return y, self._info(target, x, y, undefined)
 
-    def _sweep(self, key: jax.Array, target: Target, codes: jax.Array) -> Point:
-        """Colour after colour by a closed form, which knows all sites at once: nothing is gathered or scattered."""
+    def _info(self, target: Target, x: Point, y: Point, undefined: jax.Array, travelled: Any = None) -> Info:
+        always = jnp.ones((), default_float())
+        return describe(target.space, x, y, jnp.ones((), bool), always, undefined, travelled)
+
+    def _sweep(self, key: jax.Array, target: Target, x: Point) -> tuple[Point, Any]:
+        """Colour after colour by a closed form: nothing is gathered or scattered. Each site has its own uniforms."""
         closed: Any = target.differences
         space, colours = target.space, target.find(Graph).colours
-        u = random.unit(key, (random.num_units(space.num_values), space.num_sites))  # each site is drawn once
+        u = random.unit(key, (random.num_units(space.num_values), space.num_sites))
 
         def update(colour: jax.Array, codes: jax.Array) -> jax.Array:
             active = stored(lambda c: -(colours == c).astype(codes.dtype), colour)  # all bits or none: faster than a choice
             return codes ^ ((space.choose(codes, closed.packed(target, codes), u) ^ codes) & active)
 
         num = self.blocks(target).shape[0]
-        codes = jax.lax.fori_loop(0, num, update, codes, unroll=num <= 4)  # written out, few colours need no copies
-        return Point(codes, jnp.zeros((), default_float()))
+        codes = jax.lax.fori_loop(0, num, update, x.codes, unroll=num <= 4)  # written out, few colours need no copies
+        return Point(codes, target.value(codes)), None
+
+    def _halves(self, target: Target) -> Any:
+        """Closed forms for either of two colours, which are then kept apart from step to step; None where there are none."""
+        closed: Any = target.differences
+        return closed.halves if self.scan == "coloured" and closed.closed_form else None
+
+    def _half_sweeps(self, key: jax.Array, target: Target, x: Point) -> tuple[Point, Any]:
+        """The same where either of two colours depends on the other only: no site is computed in vain."""
+        closed, space, codes = self._halves(target), target.space, list(x.local)
+        units = random.num_units(space.num_values)
+        u = random.unit(key, (units * space.num_sites,))
+        for colour, own in enumerate(jnp.split(u, 2)):
+            table = space.packed(closed.table(target.params, space.embed(codes[1 - colour]), colour))
+            codes[colour] = stored(space.choose, codes[colour], table, own.reshape(units, -1))
+        f = closed.value(target.params, *map(space.embed, codes))
+        travelled = jax.tree.map(jnp.add, *map(space.travel, x.local, codes))  # x.codes are not read, nor copied for it
+        return Point(stored(closed.board.join, *codes), f, tuple(codes)), travelled
 
     def _update(self, key: jax.Array, target: Target, x: Point, sites: jax.Array) -> tuple[Point, jax.Array]:
         rows, undefined = target.exact_rows(x, sites)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -36,7 +38,9 @@ def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.
     return kept, describe(space, x, y, accepted, rate, undefined.astype(jnp.int32))
 
 
-def describe(space: Space, x: Point, y: Point, accepted: jax.Array, rate: jax.Array, undefined: jax.Array) -> Info:
-    """Info of a step from x to y, if it was accepted."""
-    jump, changed = space.travel(x.codes, y.codes)
+def describe(
+    space: Space, x: Point, y: Point, accepted: jax.Array, rate: jax.Array, undefined: jax.Array, travelled: Any = None
+) -> Info:
+    """Info of a step from x to y, if it was accepted; travelled: `space.travel` between them, where it is known already."""
+    jump, changed = travelled or space.travel(x.codes, y.codes)
     return Info(accepted, rate, accepted & (changed > 0), jnp.where(accepted, jump, 0), changed, undefined)

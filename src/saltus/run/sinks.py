@@ -32,7 +32,7 @@ class Memory:
 
     def write(self, start: int, block: Block) -> None:
         for name, rows in block.items():
-            shown = self.space.labels[rows] if name == "s" else rows
+            shown = self.space.labelled(rows) if name == "s" else rows
             if name not in self.arrays:  # pages are taken as they are filled
                 self.arrays[name] = np.empty((shown.shape[1], self.most_rows, *shown.shape[2:]), shown.dtype)
             self.arrays[name][:, start : start + len(shown)] = np.moveaxis(shown, 0, 1)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._fusion import stored
 from .._record import as_size, record, static
 from ..errors import TargetError
 from ..neighbours import Incidence
 from ..preconditioners import Sparse
 from ..structure import Graph
+from .checkerboard import Checkerboard, Halves, Shifts, weighted
 
 
 @record
@@ -32,23 +33,13 @@ class Lattice:
         return [axis for axis, side in enumerate(self.shape) if side > 1]
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        """sum_j J_ij s_j for every site; s is (..., d).
+        """sum_j J_ij s_j for every site; s is (..., d)."""
+        shifts = Shifts(self.shape, s)
+        return weighted(coupling, {axis: shifts.along(axis) for axis in self.axes()}) if self.axes() else jnp.zeros_like(s)
 
-        Shifts of the flat vector, wrapped round once in a copy that is longer by a row at both ends: slices of that copy
-        are plain loads, several times as fast as rolls of the lattice (`saltus bench choices`).
-        """
-        d, row = self.num_sites, self.num_sites // self.shape[0]
-        longer = stored(lambda s: jnp.concatenate([s[..., d - row :], s, s[..., :row]], axis=-1), s)
-        shifted = lambda by: jax.lax.slice_in_dim(longer, row + by, row + by + d, axis=-1)  # noqa: E731
-        total, index = jnp.zeros_like(s), np.indices(self.shape).reshape(len(self.shape), d)
-        for axis in self.axes():
-            side, step = self.shape[axis], math.prod(self.shape[axis + 1 :])
-            after, before = shifted(step), shifted(-step)
-            if axis:
-                after = jnp.where(index[axis] < side - 1, after, shifted(step - step * side))
-                before = jnp.where(index[axis] > 0, before, shifted(step * side - step))
-            total = total + (coupling[axis] if coupling.ndim else coupling) * (after + before if side > 2 else after)
-        return total
+    def halves(self, field: Callable[[Any], jax.Array], step: float = 1.0) -> Halves | None:
+        """The closed forms of either colour, where there are two; field, step: see `Halves`."""
+        return Halves(Checkerboard(self.shape), field, step) if all(side % 2 == 0 for side in self.shape) else None
 
     def weights(self, coupling: jax.Array) -> jax.Array:
         """One coupling per edge, in the order of the graph's edges."""
@@ -70,6 +61,9 @@ class Network:
     @property
     def num_sites(self) -> int:
         return self.graph.incidence.num_sites
+
+    def halves(self, field: Callable[[Any], jax.Array], step: float = 1.0) -> None:
+        """None: sites of one colour lie anywhere, and would have to be gathered."""
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
         if s.ndim > 1:

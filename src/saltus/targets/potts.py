@@ -40,10 +40,15 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
         return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
 
-    params, exact = {"coupling": coupling, "field": field}, Differences(differences, exact=True)
+    params = {"coupling": coupling, "field": field}
+    exact = Differences(differences, exact=True, halves=sites.halves(_field))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 
 def _per_state(field: jax.Array) -> jax.Array:
     """(), (k,) or (d, k) as something that adds to (k, d)."""
     return field[:, None] if field.ndim == 1 else field.T
+
+
+def _field(params: dict) -> jax.Array:
+    return _per_state(params["field"])

@@ -1,0 +1,86 @@
+"""Sweeps by halves: the two colours of an even lattice apart, and put together again."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import saltus
+from saltus._record import changed
+from saltus.targets.checkerboard import Checkerboard
+
+RNG = np.random.default_rng(0)
+SHAPES = [(2,), (6,), (2, 4), (4, 2), (6, 4), (2, 4, 6)]
+
+
+def ising(shape):
+    return saltus.targets.ising(shape, RNG.normal(size=len(shape)), RNG.normal(size=np.prod(shape)))
+
+
+def potts(shape):
+    return saltus.targets.potts(shape, 3, RNG.normal(size=len(shape)), RNG.normal(size=(np.prod(shape), 3)))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_what_is_split_is_joined_and_has_the_colours_of_the_graph(shape):
+    board, x = Checkerboard(shape), jnp.asarray(RNG.integers(9, size=(3, np.prod(shape))))
+    first, second = board.split(x)
+    np.testing.assert_array_equal(board.join(first, second), x)
+    colours = saltus.targets.ising(shape, 0.1).find(saltus.Graph).colours
+    assert [set(np.asarray(half).tolist()) for half in board.split(colours)] == [{0}, {1}]
+
+
+@pytest.mark.parametrize("make", [ising, potts])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_halves_say_what_the_whole_lattice_says(make, shape):
+    with jax.enable_x64(True):
+        target = make(shape)
+        space, halves = target.space, target.differences.halves
+        codes = jnp.asarray(RNG.integers(space.num_values, size=space.num_sites))
+        parts = halves.board.split(codes)
+        s = [space.embed(part) for part in parts]
+        np.testing.assert_allclose(halves.value(target.params, *s), target.value(codes), atol=1e-12)
+        whole = halves.board.split(target.differences.packed(target, codes))
+        for colour in (0, 1):
+            table = space.packed(halves.table(target.params, s[1 - colour], colour))
+            np.testing.assert_allclose(table, whole[colour], atol=1e-12)
+
+
+def test_only_lattices_of_even_sides_have_halves():
+    for target in (ising((3, 4)), ising((4, 1)), saltus.targets.ising([(0, 1), (1, 2)], 0.3)):
+        assert target.differences.halves is None
+
+
+@dataclasses.dataclass(frozen=True)
+class WrongRow(Checkerboard):
+    """Takes the row before where it should take the one after."""
+
+    def pull(self, coupling, s, colour):
+        return super().pull(coupling, s, 1 - colour)
+
+
+def test_a_wrong_neighbour_is_noticed():
+    target = saltus.targets.ising((6,), 0.5, 0.1)
+    saltus.testing.check_kernel(saltus.Gibbs("coloured"), target)
+    halves = dataclasses.replace(target.differences.halves, board=WrongRow((6,)))
+    planted = changed(target, differences=changed(target.differences, halves=halves))
+    with pytest.raises(saltus.CheckError):
+        saltus.testing.check_kernel(saltus.Gibbs("coloured"), planted)
+
+
+def test_a_sweep_by_halves_stays_where_a_field_is_undefined():
+    """As a whole sweep does; the other sites go on."""
+    field = jnp.zeros(8).at[3].set(jnp.nan)
+    target = changed(saltus.targets.ising((2, 4), 0.1), params={"coupling": jnp.float32(0.1), "field": field})
+    kernel = saltus.Gibbs("coloured")
+    step = jax.jit(kernel.step)
+    for start in (0, 1):
+        x = kernel.init(target, jnp.full(8, start, jnp.int32))
+        moved = []
+        for t in range(20):
+            x, _ = step(jax.random.key(t), target, x)
+            moved.append(np.asarray(x.codes) != start)
+        assert not np.any(moved, axis=0)[3]
+        assert np.any(moved, axis=0).sum() == 7
