@@ -2,7 +2,7 @@
 
 XLA:CPU runs the rounds of `jax.random`'s threefry-2x32 as a loop over memory; here they are written out. `bits`,
 `uniform`, `normal`, `split` and `fold_in` return what the `jax.random` function of that name returns, and hand over to
-it where this generator does not apply (`_unrolls` decides). `unit`, `gauss` and `categorical` are ours.
+it where this generator does not apply (`_unrolls` decides). `unit`, `gauss`, `categorical` and `folded` are ours.
 """
 
 import math
@@ -57,26 +57,18 @@ def _float(dtype) -> np.dtype:
     return np.dtype(jnp.result_type(float) if dtype is float else dtype)
 
 
-@jax.jit
-def _threefry(words: jax.Array, counter: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Threefry-2x32, 20 rounds (Salmon et al., 2011), of the 64-bit counters (0, counter).
-
-    Traced once for a shape, and in `lax`: a run has seven of these, and jnp takes most of the time looking at its arguments.
-    """
-    k0, k1 = (lax.index_in_dim(words, i, keepdims=False) for i in (0, 1))
+def _threefry(words: Any, counter: Any) -> tuple[Any, Any]:
+    """Threefry-2x32, 20 rounds (Salmon et al., 2011), of the 64-bit counters (0, counter); of NumPy's arrays on the host."""
+    k0, k1 = words[..., 0], words[..., 1]
     schedule = (k0, k1, k0 ^ k1 ^ np.uint32(_PARITY))
-    x0, x1 = lax.broadcast(k0, counter.shape), lax.add(counter, k1)
+    x0, x1 = k0, counter + k1
     for i in range(5):
         for r in _ROTATIONS[i % 2]:
-            x0 = lax.add(x0, x1)
-            x1 = lax.bitwise_xor(x0, _rotated(x1, r))
-        x0 = lax.add(x0, schedule[(i + 1) % 3])
-        x1 = lax.add(x1, lax.add(schedule[(i + 2) % 3], np.uint32(i + 1)))
+            x0 = x0 + x1
+            x1 = x0 ^ ((x1 << r) | (x1 >> (32 - r)))
+        x0 = x0 + schedule[(i + 1) % 3]
+        x1 = x1 + schedule[(i + 2) % 3] + np.uint32(i + 1)
     return x0, x1
-
-
-def _rotated(x: jax.Array, r: int) -> jax.Array:
-    return lax.bitwise_or(lax.shift_left(x, np.uint32(r)), lax.shift_right_logical(x, np.uint32(32 - r)))
 
 
 def _counter(shape: tuple) -> jax.Array:
@@ -197,6 +189,14 @@ def fold_in(key: jax.Array, data: int | jax.Array) -> jax.Array:
     if np.ndim(data) or not _unrolls(key, ()):
         return jax.random.fold_in(key, data)
     return _like(_once(_fold_in, (), _words(key), jnp.asarray(data, dtype=jnp.uint32)), key)
+
+
+def folded(words: np.ndarray, data: Any) -> np.ndarray:
+    """(n, 2) the words of keys as `fold_in` gives them, of one key (2,) or n (n, 2) and one integer [i] or n of them (n,).
+
+    Made on the host: nothing has to be compiled.
+    """
+    return np.stack(_threefry(words, np.asarray(data, np.uint32)), axis=-1)
 
 
 def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:
