@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from ._record import is_concrete
+
 _OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
@@ -24,7 +26,7 @@ def _options() -> dict[str, Any] | None:
 
 
 def program(**jit_options: Any) -> Callable[[Callable], Any]:
-    """A decorator like `jax.jit`, for functions that are never called within another `jit`.
+    """A decorator like `jax.jit`; of tracers it is the function itself, since only an outermost jit may choose how to compile.
 
     JAX is asked for its backend when the function is first called, not when it is defined: importing saltus starts no backend.
     """
@@ -45,4 +47,4 @@ class _Program:
         return jax.jit(self._fun, compiler_options=_options(), **self._jit_options)
 
     def __call__(self, *args: Any) -> Any:
-        return self.jitted(*args)
+        return self.jitted(*args) if is_concrete(args) else self._fun(*args)
