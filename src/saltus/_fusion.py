@@ -25,5 +25,6 @@ def stored(compute: Callable[..., jax.Array], *arrays: Any) -> jax.Array:
     """
     if jax.default_backend() != "cpu" or is_concrete(arrays):  # nothing is fused outside jit
         return compute(*arrays)
+    traced_once = jax.jit(compute)
     # zeros_like(compute(...)) is plain zeros, of the type that shard_map expects of both branches
-    return lax.cond(lax.optimization_barrier(True), compute, lambda *a: jnp.zeros_like(compute(*a)), *arrays)
+    return lax.cond(lax.optimization_barrier(True), traced_once, lambda *a: jnp.zeros_like(traced_once(*a)), *arrays)

@@ -2,7 +2,7 @@
 
 XLA:CPU runs the rounds of `jax.random`'s threefry-2x32 as a loop over memory; here they are written out. `bits`,
 `uniform`, `normal`, `split` and `fold_in` return what the `jax.random` function of that name returns, and hand over to
-it where this generator does not apply (`_unrolls` decides). `unit`, `gauss` and `categorical` are ours.
+it where this generator does not apply (`_unrolls` decides). `unit`, `gauss`, `categorical` and `folded` are ours.
 """
 
 import math
@@ -57,11 +57,11 @@ def _float(dtype) -> np.dtype:
     return np.dtype(jnp.result_type(float) if dtype is float else dtype)
 
 
-def _threefry(words: jax.Array, counter: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Threefry-2x32, 20 rounds (Salmon et al., 2011), of the 64-bit counters (0, counter)."""
-    k0, k1 = words[0], words[1]
+def _threefry(words: Any, counter: Any) -> tuple[Any, Any]:
+    """Threefry-2x32, 20 rounds (Salmon et al., 2011), of the 64-bit counters (0, counter); of NumPy's arrays on the host."""
+    k0, k1 = words[..., 0], words[..., 1]
     schedule = (k0, k1, k0 ^ k1 ^ np.uint32(_PARITY))
-    x0, x1 = jnp.broadcast_to(k0, counter.shape), counter + k1
+    x0, x1 = k0, counter + k1
     for i in range(5):
         for r in _ROTATIONS[i % 2]:
             x0 = x0 + x1
@@ -189,6 +189,14 @@ def fold_in(key: jax.Array, data: int | jax.Array) -> jax.Array:
     if np.ndim(data) or not _unrolls(key, ()):
         return jax.random.fold_in(key, data)
     return _like(_once(_fold_in, (), _words(key), jnp.asarray(data, dtype=jnp.uint32)), key)
+
+
+def folded(words: np.ndarray, data: Any) -> np.ndarray:
+    """(n, 2) the words of keys as `fold_in` gives them, of one key (2,) or n (n, 2) and one integer [i] or n of them (n,).
+
+    Made on the host: nothing has to be compiled.
+    """
+    return np.stack(_threefry(words, np.asarray(data, np.uint32)), axis=-1)
 
 
 def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:

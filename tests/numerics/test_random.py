@@ -157,6 +157,15 @@ def test_numbers_used_in_three_places_are_computed_once():
     assert exclusive_ors(lambda u: (u < 0.3, (u * u).sum(), (u + 1).max())) == exclusive_ors(lambda u: u) > 0
 
 
+def test_keys_made_on_the_host_are_those_of_fold_in():
+    numbers = np.array([0, 1, 77, 2**31 - 1])
+    keys = jax.vmap(lambda i: jax.random.fold_in(KEY, i))(numbers)
+    host = random.folded(np.asarray(KEYS["raw"]), numbers)
+    assert_identical(host, jax.random.key_data(keys))
+    again = jax.vmap(lambda key: jax.random.fold_in(key, 3))(keys)
+    assert_identical(random.folded(host, [3]), jax.random.key_data(again))
+
+
 def test_one_wrong_rotation_is_noticed(monkeypatch):
     words, theirs = KEYS["raw"], jax.random.bits(KEY, (5,), jnp.uint32)
     assert_identical(random._bits((5,), np.dtype("uint32"), words), theirs)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..diagnostics.worth import Worth, reference_chains, series, worth
 from ..kernels import Kernel
-from ..run.loop import RACING, advance, agree, begin, chain_mesh, everywhere, fetch, seed_words, spread
+from ..run.loop import RACING, advance, agree, begin, chain_keys, chain_mesh, everywhere, fetch, spread
 from ..run.recording import Recording
 from ..run.settings import Settings, block_rows
 from ..target import Target
@@ -108,7 +108,7 @@ class _Running:
         self.course, self.recording = course, Recording()
         self.rows = block_rows(self.recording, course.target, settings)
         padded = -(-settings.num_chains // course.mesh.size) * course.mesh.size
-        self.numbers = spread(course.mesh, np.arange(padded, dtype=np.int32))
+        self.words = spread(course.mesh, chain_keys(settings.seed, RACING, np.arange(padded)))
         self.kernel, self.target = everywhere(course.mesh, (kernel, course.target))
         codes = course.codes[np.minimum(np.arange(padded), len(course.codes) - 1)]
         self.carry = begin(course.mesh, self.recording, self.rows, self.kernel, self.target, spread(course.mesh, codes))
@@ -122,9 +122,8 @@ class _Running:
     def _steps(self, first: int, num: int) -> None:
         """Steps first.. of this lap; they fill the block from its beginning."""
         t = self.course.steps + first
-        clock = {"words": seed_words(self.course.settings.seed), "phase": np.int32(RACING), "thin": np.int32(1)}
-        clock |= {"first": np.int32(t), "stop": np.int32(t + num), "start": np.int32(t)}
-        self.carry = advance(self.course.mesh, self.recording, self.kernel, self.target, self.numbers, self.carry, clock)
+        clock = {"first": np.int32(t), "stop": np.int32(t + num), "start": np.int32(t), "thin": np.int32(1)}
+        self.carry = advance(self.course.mesh, self.recording, self.kernel, self.target, self.words, self.carry, clock)
         jax.block_until_ready(self.carry)
 
     def advance(self, num: int) -> None:

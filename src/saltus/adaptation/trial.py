@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
+from .._compiling import program
 from .._record import changed, default_float, record
 from ..kernels import Kernel
 from ..run.loop import TUNING, chain_key, seed_words
@@ -77,7 +77,7 @@ def num_tuning_chains(target: Target) -> int:
     return int(np.clip(_MOST_NUMBERS // size, 2, 16))
 
 
-@jax.jit
+@program()
 def _trial(kernel: Kernel, target: Target, settings: dict[str, jax.Array], codes: jax.Array, clock: Any) -> Outcome:
     words, first, steps = clock
     keys = jax.vmap(lambda c: chain_key(words, TUNING, c))(jnp.arange(codes.shape[0], dtype=jnp.int32))
@@ -100,7 +100,7 @@ def _trial(kernel: Kernel, target: Target, settings: dict[str, jax.Array], codes
     return jax.vmap(candidate)(settings)
 
 
-@partial(jax.jit, static_argnums=5)
+@program(static_argnums=5)
 def record_chains(kernel: Kernel, target: Target, codes: jax.Array, words: jax.Array, first: Any, steps: int) -> Any:
     """(steps + 1, chains, d) codes, and (steps, chains) of y = f(s') - f(s) - D(s -> s'), what the local model missed."""
     keys = jax.vmap(lambda c: chain_key(words, TUNING, c))(jnp.arange(codes.shape[0], dtype=jnp.int32))

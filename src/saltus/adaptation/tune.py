@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import KernelError, RunError
 from ..kernels import PAVG, Kernel
-from ..run.loop import random_codes, seed_words
+from ..run.loop import random_codes
 from ..run.settings import find_sampler, read_seed, read_target
 from ..run.start import check_given, possible_codes, repeated_codes
 from ..target import Point, Target
@@ -117,7 +117,7 @@ def start_codes(target: Target, seed: int, initial: Any, num: int) -> np.ndarray
         check_given(np.asarray(value(codes)))
     else:
         numbers = np.arange(num, dtype=np.int32)
-        draw = lambda attempt: np.asarray(random_codes(target.space, seed_words(seed), numbers, attempt))  # noqa: E731
+        draw = lambda attempt: random_codes(target.space, seed, numbers, attempt)  # noqa: E731
         codes = possible_codes(draw, lambda c: np.asarray(value(c)))[0]
     return np.asarray(codes, np.int32)
 

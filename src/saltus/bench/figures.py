@@ -138,7 +138,7 @@ target = WORKLOADS[sys.argv[1]]()
 kernel = {**samplers(sys.argv[1], target), "Gibbs": saltus.Gibbs(), "UniformMH": saltus.UniformMH(1)}[sys.argv[2]]
 jax.monitoring.register_event_duration_secs_listener(listen)
 run = saltus.sample(target, kernel, num_chains=100, num_draws=20, num_warmup=20, thin=1, progress=False)
-print(run.attrs["compile_seconds"], advance._cache_size(), seconds["jaxpr_to_mlir_module"], seconds["backend_compile"])
+print(run.attrs["compile_seconds"], advance.jitted._cache_size(), seconds["jaxpr_to_mlir_module"], seconds["backend_compile"])
 """
 
 

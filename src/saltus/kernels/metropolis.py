@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from .. import random
-from .._record import default_float, record
+from .._fusion import stored
+from .._record import changed, default_float, record
 from ..spaces import Space
 from ..target import Point
 
@@ -30,6 +31,8 @@ def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.
 
     log_prob = -inf at y is impossible and simply refused; NaN or +inf there, or a NaN ratio, is refused and counted.
     """
+    log_ratio, f = (stored(lambda x: x, x) for x in (log_ratio, y.log_prob))  # or both are computed anew wherever they count
+    y = changed(y, log_prob=f)
     impossible = y.log_prob == -jnp.inf
     undefined = ~impossible & (jnp.isnan(log_ratio) | (y.log_prob == jnp.inf))
     rate = jnp.where(impossible | undefined, 0, jnp.exp(jnp.minimum(log_ratio, 0)))

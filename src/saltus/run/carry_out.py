@@ -59,8 +59,7 @@ def _started(plan: Plan, store: Store | None, state: Any, progress: Any) -> Run:
         carry = jax.eval_shape(begin_at, jax.ShapeDtypeStruct((padded, plan.target.space.num_sites), np.int32))
     first_does(lambda: _open_places(plan, store, fresh=state is None))  # only now that the chains have a start
     kept = Kept(plan.target.space, settings, plan.rows, store, plan.checkpoint)
-    chains = spread(mesh, numbers)
-    run = Run(settings, plan.recording, kernel, target, mesh, chains, plan.rows, carry, kept, plan.checkpoint)
+    run = Run(settings, plan.recording, kernel, target, mesh, numbers, plan.rows, carry, kept, plan.checkpoint)
     run.measured, run.raced = plan.choice.steps_per_effective, plan.choice.evaluations
     if state:
         run.restore(*state)

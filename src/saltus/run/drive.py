@@ -19,7 +19,7 @@ from ..kernels import Kernel
 from ..target import Target
 from .checkpoint import Checkpoint, pack, unpack
 from .kept import Kept
-from .loop import DRAWS, WARMUP, Carry, advance, agree, fetch, first_does, per_chain, seed_words, spread_carry
+from .loop import DRAWS, WARMUP, Carry, advance, agree, chain_keys, fetch, first_does, per_chain, spread, spread_carry
 from .progress import EnergyTrace, Silent, Status
 from .recording import Recording
 from .settings import Settings
@@ -47,7 +47,7 @@ class Run:
     kernel: Kernel
     target: Target
     mesh: Any
-    chains: Any  # (chains,) their numbers, laid out over the devices
+    chains: np.ndarray  # (chains,) their numbers
     rows: int  # of a block
     carry: Carry
     kept: Kept
@@ -60,6 +60,8 @@ class Run:
     steps_per_draw: int = 0  # 0 until chosen
     thinning: str = "as given"  # or why so many
     deadline: float = np.inf
+    keyed: int = 0  # the phase that `keys` are of
+    keys: Any = None
 
     def __post_init__(self) -> None:
         if isinstance(self.settings.thin, int):
@@ -98,13 +100,19 @@ class Run:
     def advance(self, steps: int) -> None:
         """That many steps, within this block and phase; then hand over the block if it is full."""
         start = self.block_start
-        clock = {"words": seed_words(self.settings.seed), "phase": np.int32(self.phase), "thin": np.int32(self.thin)}
-        clock |= {"first": np.int32(self.done), "stop": np.int32(self.done + steps), "start": np.int32(start)}
-        self.carry = advance(self.mesh, self.recording, self.kernel, self.target, self.chains, self.carry, clock)
+        clock = {"first": np.int32(self.done), "stop": np.int32(self.done + steps)}
+        clock |= {"start": np.int32(start), "thin": np.int32(self.thin)}
+        self.carry = advance(self.mesh, self.recording, self.kernel, self.target, self.words(), self.carry, clock)
         jax.block_until_ready(self.carry)
         self.done += steps
         if self.num_rows - start == self.rows:
             self.hand_over(start, self.rows)
+
+    def words(self) -> Any:
+        """(chains, 2) of their keys in this phase, laid out over the devices."""
+        if self.keyed != self.phase:
+            self.keyed, self.keys = self.phase, spread(self.mesh, chain_keys(self.settings.seed, self.phase, self.chains))
+        return self.keys
 
     def steps_left_in_block(self) -> int:
         return min(self.total, (self.block_start + self.rows) * self.thin) - self.done

@@ -8,7 +8,6 @@ devices of a mesh; they never communicate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -17,6 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .. import random
+from .._compiling import program
 from .._record import default_float, record
 from ..errors import RunError
 from ..kernels import Info, Kernel
@@ -81,13 +81,22 @@ def chain_key(words: jax.Array, phase: Any, chain: jax.Array) -> jax.Array:
     return random.fold_in(random.fold_in(key, phase), chain)
 
 
-@partial(jax.jit, static_argnums=0)
-def random_codes(space: Space, words: jax.Array, chains: jax.Array, attempt: jax.Array) -> jax.Array:
+def chain_keys(seed: int, phase: int, chains: np.ndarray) -> np.ndarray:
+    """(chains, 2) the words of the chains' keys in a phase, made on the host."""
+    return random.folded(random.folded(seed_words(seed), [phase])[0], chains)
+
+
+def random_codes(space: Space, seed: int, chains: np.ndarray, attempt: int) -> np.ndarray:
     """(chains, d) codes drawn uniformly; another attempt is another draw."""
-    return jax.vmap(lambda c: space.random(random.fold_in(chain_key(words, START, c), attempt)))(chains)
+    return np.asarray(_codes(space, random.folded(chain_keys(seed, START, chains), [attempt])))
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@program(static_argnums=0)
+def _codes(space: Space, words: jax.Array) -> jax.Array:
+    return jax.vmap(lambda w: space.random(jax.random.wrap_key_data(w, impl="threefry2x32")))(words)
+
+
+@program(static_argnums=(0, 1, 2))
 def begin(mesh: Mesh, recording: Recording, rows: int, kernel: Kernel, target: Target, codes: jax.Array) -> Carry:
     """The carry at these codes, with an empty block."""
 
@@ -102,18 +111,17 @@ def begin(mesh: Mesh, recording: Recording, rows: int, kernel: Kernel, target: T
     return jax.shard_map(begin_here, mesh=mesh, in_specs=specs, out_specs=_CARRY, check_vma=False)(kernel, target, codes)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@program(static_argnums=(0, 1))
 def advance(
-    mesh: Mesh, recording: Recording, kernel: Kernel, target: Target, chains: jax.Array, carry: Carry, clock: dict[str, Any]
+    mesh: Mesh, recording: Recording, kernel: Kernel, target: Target, words: jax.Array, carry: Carry, clock: dict[str, Any]
 ) -> Carry:
     """Steps `first` <= t < `stop` of a phase; draw t // thin goes to row t // thin - `start` of the block.
 
-    clock: words (the seed), phase, first, stop, thin, start: all dynamic, so that one executable serves a whole run.
+    words: of `chain_keys`. clock: first, stop, thin, start. All dynamic, so that one executable serves a whole run.
     """
 
-    def advance_here(kernel: Kernel, target: Target, chains: jax.Array, carry: Carry, clock: dict[str, Any]) -> Carry:
-        keys = jax.vmap(lambda c: chain_key(clock["words"], clock["phase"], c))(chains)
-        thin = clock["thin"]
+    def advance_here(kernel: Kernel, target: Target, words: jax.Array, carry: Carry, clock: dict[str, Any]) -> Carry:
+        keys, thin = jax.random.wrap_key_data(words, impl="threefry2x32"), clock["thin"]
 
         def step(t: jax.Array, carry: Carry) -> Carry:
             points, info = jax.vmap(lambda k, x: kernel.step(random.fold_in(k, t), target, x))(keys, carry.points)
@@ -131,7 +139,7 @@ def advance(
 
     specs: Any = (_ALL, _ALL, _CHAINS, _CARRY, _ALL)
     run = jax.shard_map(advance_here, mesh=mesh, in_specs=specs, out_specs=_CARRY, check_vma=False)
-    return run(kernel, target, chains, carry, clock)
+    return run(kernel, target, words, carry, clock)
 
 
 def _no_info(num_chains: int) -> Info:

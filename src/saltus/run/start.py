@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import SpaceError, TargetError
 from ..target import Target
-from .loop import Carry, fetch, random_codes, seed_words
+from .loop import Carry, fetch, random_codes
 
 _ATTEMPTS = 100
 
@@ -54,14 +54,13 @@ def start_points(begin: Callable[[Any], Carry], target: Target, codes: np.ndarra
         carry = begin(np.concatenate([codes, extra]))
         check_given(fetch(carry.points.log_prob)[: len(codes)])
         return carry
-    words = seed_words(seed)
     carries: list[Carry] = []
 
     def log_prob(drawn: np.ndarray) -> np.ndarray:
         carries[:] = [begin(drawn)]
         return fetch(carries[0].points.log_prob)
 
-    possible_codes(lambda attempt: np.asarray(random_codes(target.space, words, chains, attempt)), log_prob)
+    possible_codes(lambda attempt: random_codes(target.space, seed, chains, attempt), log_prob)
     return carries[0]
 
 
