@@ -188,18 +188,27 @@ def test_retuning_finds_a_step_size_that_moves():
 
 
 def test_the_papers_climb_turns_round_when_the_jump_falls():
+    """Jump grows, falls (back), grows (further back, below 1 by a difference), falls (up again)."""
     from saltus.training.retune import read_retune
 
     climb = read_retune("paper", saltus.PAVG(0.2, np.eye(5)), saltus.Binary(5))
     scales = []
-    for jump in (1.0, 2.0, 1.5, 1.8):
+    for jump in (1.0, 2.0, 1.5, 1.8, 1.7):
         for _ in range(20):
             climb = climb.learn(None, jnp.array([jump]), None, jnp.int32(5))
         scales.append(float(climb.centre()["scale"]))
-    up, down = 1.25, 1.25 * (1 + 0.25 * 0.99)
-    third = down - 0.25 * 0.99**2 * down
-    np.testing.assert_allclose(scales[:3], [up, down, third], rtol=1e-5)
-    assert scales[3] < third
+    back = 1.25 / (1 + 0.25 * 0.99)
+    below = back / (1 + 0.25 * 0.99**2)
+    np.testing.assert_allclose(scales, [1, 1.25, back, below, below + 0.25 * 0.99**3], rtol=1e-5)
+
+
+def test_up_is_up_for_negative_scales_too():
+    from saltus.training.retune import read_retune
+
+    climb = read_retune("paper", saltus.PAVG(0.2, np.eye(5), scale=-2.0), saltus.Binary(5))
+    for jump in (1.0, 2.0):
+        climb = climb.learn(None, jnp.array([jump]), None, jnp.int32(100))
+    assert float(climb.centre()["scale"]) == pytest.approx(-2 / 1.25)
 
 
 # ---- divergence

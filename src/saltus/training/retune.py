@@ -87,9 +87,10 @@ class Halves(Fixed):
 
 @record
 class Climb(Fixed):
-    """Algorithm 5 of the paper: every 100 sampler steps γ goes on in its direction if the jump grew, back otherwise.
+    """Algorithm 5 of the paper: every 100 sampler steps, from 200 on, γ goes on in its direction if the jump grew, back otherwise.
 
-    A step is ×(1 ± δ) where |γ| >= 1 and ± δ below, δ = 0.25 at first, then 1 % less each time. "Up" is up for γ <= -1 too.
+    A step is ×(1 + δ) or its inverse where |γ| >= 1 and ± δ below, δ = 0.25 at first, then 1 % less each time. "Up" is up for
+    γ <= -1 too. (The print has 1 - δ for the inverse, the authors' code does not.)
     """
 
     scale: jax.Array  # γ in units of the space
@@ -106,12 +107,11 @@ class Climb(Fixed):
     def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Climb:
         total, count = self.total + jump[0] * steps, self.steps + steps
         mean = total / count
-        direction = jnp.where(mean > self.last, self.direction, -self.direction)
-        move = direction * self.size * jnp.maximum(jnp.abs(self.scale), 1)
-        none = jnp.zeros_like(total)
-        after = changed(
-            self, scale=self.scale + move, size=0.99 * self.size, direction=direction, last=mean, total=none, steps=count * 0
-        )
+        first, up = self.last < 0, jnp.where(mean > self.last, self.direction, -self.direction)
+        far = self.scale * jnp.where(up * self.scale > 0, 1 + self.size, 1 / (1 + self.size))
+        moved = changed(self, size=0.99 * self.size, scale=jnp.where(jnp.abs(self.scale) >= 1, far, self.scale + up * self.size))
+        kept = jax.tree.map(lambda a, b: jnp.where(first, a, b), self, moved)  # the first window has none to be compared with
+        after = changed(kept, direction=up, last=mean, total=jnp.zeros_like(total), steps=count * 0)
         going_on = changed(self, total=total, steps=count)
         return jax.tree.map(lambda a, b: jnp.where(count >= _WINDOW, a, b), after, going_on)
 
