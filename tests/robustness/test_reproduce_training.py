@@ -304,7 +304,9 @@ def test_some_samplers_and_columns_are_measured_and_shown_in_part(tmp_path):
     """NCG alone at K = 1: one cell, a page with the rest "not measured", and later cells join it."""
     page = reproduce("table1", scale="tiny", out=tmp_path, samplers=("ncg",), columns=(1,))
     assert [file.stem for file in (tmp_path / "cells" / "table1").iterdir()] == ["K1-ncg-seed0"]
-    assert "not measured" in page.with_suffix(".md").read_text()
+    text = page.with_suffix(".md").read_text()
+    assert "not measured" in text
+    assert "`saltus reproduce table1 --scale tiny --seeds 1 --samplers ncg --k 1`" in text
     reproduce("table1", scale="tiny", out=tmp_path, samplers=("ncg",), columns=(10,))  # no column of this scale
     assert "column K = 10" in page.with_suffix(".md").read_text()
 

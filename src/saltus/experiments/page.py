@@ -71,6 +71,7 @@ def _made_by(page: Page, folder: Folder, found: dict[str, Cells]) -> None:
         if group != "all" and each:
             seeds = {len(measured) for name in each for measured in found[name].values() if measured[0]["sampler"]}
             rest = f"--scale {folder.scale}" + (f" --seeds {max(seeds)}" if seeds else "")
+            rest += training_page.options({name: found[name] for name in each}, folder.settings)
             commands += [f"`saltus reproduce {name} {rest}`" for name in ([group] if len(each) == len(names) else each)]
     page.say(
         "Rhodes and Gutmann, **Enhanced gradient-based MCMC in discrete spaces** (2022): what the paper says, held against what "

@@ -8,6 +8,7 @@ from . import buffers, couplings, stepsize_sensitivity, table1, table2
 from .cells import Folder
 from .ising_pcd import COLUMNS
 from .markup import Page
+from .settings import Scale
 from .training_claims import (
     data_rows,
     goal_rows,
@@ -41,6 +42,20 @@ def in_short(page: Page, found: Found) -> None:
     if rows:
         page.heading("Training, in short")
         page.table(["", HOLDS, FAILS, UNDECIDED], rows)
+
+
+def options(found: Found, scale: Scale) -> str:
+    """What of the two tables was asked for, where that is not all that the scale has."""
+    asked = {"table1": (table1, scale.training.columns), "table2": (table2, scale.training.network.columns)}
+    tables = {name: table2.learned(cells) for name, cells in found.items() if name in asked}
+    samplers = {sampler for cells in tables.values() for _, sampler in cells}
+    columns = sorted({int(problem[1:]) for cells in tables.values() for problem, _ in cells})
+    told = ""
+    if any(not samplers.issuperset(asked[name][0].PAPER) for name in tables):
+        told += f" --samplers {','.join(sorted(samplers))}"
+    if columns and columns != sorted({column for name in tables for column in asked[name][1]}):
+        told += f" --k {','.join(map(str, columns))}"
+    return told
 
 
 def _counts(told: list[str]) -> list[str]:
