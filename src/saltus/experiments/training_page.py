@@ -83,6 +83,10 @@ def _table1(page: Page, results: Any, folder: Folder) -> None:
     page.table(["column", "claim", "verdict"], order_rows(results, table1.PAPER, COLUMNS, _APART_1))
     page.heading("Retuned while the model trains", 3)
     page.table(["goal", "verdict"], goal_rows(results))
+    page.say(
+        "The last but one column compares the seconds of cells that may have run beside other work; it shows what retuning costs "
+        "only where the machine was quiet."
+    )
     head = ["sampler", "K", "error", "error at the paper's settings", "time, more than those", "at the end"]
     page.table(head, retuned_rows(results))
     page.heading("The data", 3)
