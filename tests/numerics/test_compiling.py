@@ -34,7 +34,12 @@ def test_within_another_jit_it_is_the_function_itself():
     np.testing.assert_array_equal(jax.vmap(lambda x: halved(1, x))(jnp.arange(2.0)), [0, 0.5])
 
 
+def test_what_runs_once_gives_the_same():
+    once = program(once=True)(lambda x: jnp.exp(x).sum())
+    assert float(once(jnp.arange(4.0))) == pytest.approx(np.exp(np.arange(4)).sum())
+
+
 def test_an_xla_without_the_option_is_not_asked_for_it(monkeypatch, fresh_options):
     monkeypatch.setattr(_compiling, "_OLDER_EMITTERS", {"xla_cpu_no_such_option": False})
-    assert _compiling._options() is None
+    assert _compiling._options(False) is None
     assert float(halves()(1, jnp.float32(6))) == 3

@@ -241,13 +241,25 @@ def _runs(pid):
     return False
 
 
-def test_an_error_in_a_worker_is_told_as_it_is(tmp_path):
-    """The third stage without its model, in another process."""
+def test_an_error_in_a_worker_is_told_as_it_is_when_the_others_are_done(tmp_path):
+    """The third stage without its model, in another process, before a cell of Table 1 in the same one."""
     folder = Folder(tmp_path, "tiny")
     folder.claim()
-    cells = [Cell("table2", "K5", sampler) for sampler in ("ncg", "gwg")]
+    missing, fine = Cell("table2", "K5", "ncg"), Cell("table1", "K1", "ncg")
+    modules = {name: f"saltus.experiments.{name}" for name in ("table1", "table2")}
     with pytest.raises(saltus.RunError, match="model of Table 2 is missing"):
-        measure_in_processes(cells, {"table2": "saltus.experiments.table2"}, folder, 2, lambda text: None)
+        measure_in_processes([missing, fine], modules, folder, 1, lambda text: None)
+    assert folder.file(fine).exists()
+    assert not folder.file(missing).exists()
+
+
+def test_a_model_that_was_not_learned_hides_no_other_experiment(tmp_path, monkeypatch):
+    """With a check that no first stage can pass."""
+    monkeypatch.setattr(images_pcd, "_ACCEPTED", (2.0, 3.0))
+    with pytest.raises(saltus.RunError, match="has not learned"):
+        reproduce("training", scale="tiny", out=tmp_path, samplers=("ncg",))
+    done = {file.parent.name for file in tmp_path.glob("cells/*/*.json")}
+    assert done == {"table1", "lattice", "stepsize-sensitivity"}
 
 
 def test_a_first_stage_that_diverged_is_not_gone_on_from():

@@ -242,7 +242,7 @@ def test_observables_may_have_any_name_of_python(tmp_path):
 def test_covariances_keep_their_digits_far_from_the_middle():
     space = saltus.Ordinal(2, np.arange(10_001))
     target = saltus.Target(lambda s: -0.25 * jnp.sum((s - 10) ** 2), space)
-    settings = dict(num_draws=4000, num_warmup=200, num_chains=2, initial=[10, 10], progress=False)
+    settings = dict(num_draws=4000, num_warmup=200, num_chains=2, initial=[10, 10], thin=3, progress=False)
     draws = saltus.sample(target, saltus.UniformMH(2), **settings).posterior.s.values.astype(float)
     lean = saltus.sample(target, saltus.UniformMH(2), keep="covariance", **settings)
     np.testing.assert_allclose(lean["statistics"]["covariance"], [np.cov(c.T, bias=True) for c in draws], rtol=1e-4, atol=1e-4)

@@ -112,20 +112,30 @@ def _seeds(experiment: str, scale: str) -> int:
 
 
 def _measure(cells: list[Cell], folder: Folder, workers: int, say: Callable[[str], None], dask: str | None) -> None:
-    """Cells that others need come first; only then are the rest shared out among processes."""
+    """Cells that need others come last, so that a model that was not learned costs nothing but its own table."""
     missing = [cell for cell in cells if not folder.file(cell).exists()]
     if len(missing) < len(cells):
         say(f"{len(cells) - len(missing)} of {len(cells)} cells are finished already")
     shared = [cell for cell in missing if (workers > 1 or dask) and cell.experiment in LEARNING]
-    _one_by_one([cell for cell in missing if cell not in set(shared)], folder, say)
-    for first in (True, False):
-        phase = [cell for cell in shared if _first(cell) is first]
+    alone = [cell for cell in missing if cell not in set(shared)]
+    _one_by_one(sorted(alone, key=_prepared), folder, say)
+    for later in (False, True):
+        phase = sorted((cell for cell in shared if _needs_others(cell) is later), key=_prepared, reverse=True)
         if phase:
             measure_in_processes(phase, {name: module_name(name) for name in LEARNING}, folder, workers, say, dask)
 
 
+def _prepared(cell: Cell) -> bool:
+    """Whether its experiment begins with cells that the others need."""
+    return bool(getattr(module(cell.experiment), "FIRST", ()))
+
+
 def _first(cell: Cell) -> bool:
     return cell.problem in getattr(module(cell.experiment), "FIRST", ())
+
+
+def _needs_others(cell: Cell) -> bool:
+    return _prepared(cell) and not _first(cell)
 
 
 def _one_by_one(cells: list[Cell], folder: Folder, say: Callable[[str], None]) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, Executor, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -40,22 +40,24 @@ def measure_in_processes(
 ) -> None:
     """All cells, `workers` batches at a time, each worker with one thread; or on the dask cluster of this scheduler.
 
+    A batch that fails does not stop the others: the first error is raised when all that can be measured has been.
     say: told how many are done, now and then.
     """
     work = batches(cells)
     began, told = time.monotonic(), -1
     parent, at_a_time = (os.getpid(), f"{workers} at a time") if dask is None else (None, f"on {dask}")
     with _processes(min(workers, len(work))) if dask is None else _cluster(dask) as executor:
-        left = {executor.submit(_measure_batch, batch, modules[batch[0].experiment], folder, parent) for batch in work}
+        submitted = [executor.submit(_measure_batch, batch, modules[batch[0].experiment], folder, parent) for batch in work]
+        left = set(submitted)
         while left:
-            finished, left = wait(left, timeout=_LOOK_EVERY, return_when=FIRST_EXCEPTION)
-            for future in finished:
-                _result(future)
+            left = wait(left, timeout=_LOOK_EVERY).not_done
             done = sum(folder.file(cell).exists() for cell in cells)
             if done == told:
                 continue
             told, rest = done, (time.monotonic() - began) / done * (len(cells) - done) if done else None
             say(f"{done} of {len(cells)} cells done, {at_a_time}" + (f"  about {duration(rest)} left" if rest else ""))
+        for future in submitted:
+            _result(future)
 
 
 def _result(future: Any) -> None:

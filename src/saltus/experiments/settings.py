@@ -22,6 +22,7 @@ class Network:
     sampler: str  # of the first stage
     num_steps: int
     first_updates: int
+    pace: float  # of the network's learning in the first stage, in parts of that of J and b
     refresh: int  # steps of NCG after the first stage, before its chains are taken as data
     updates: int  # of the third stage
     images: str  # "usps": needs its file; "any": the file where there is one, else synthetic digits
@@ -67,15 +68,15 @@ _ALPHAS = tuple(i / 10 for i in range(-5, 6))
 _SOME = ("pavg exact", "pavg tuned", "ncg exact", "ncg tuned", "ncg exact-tuned", "avg exact", "avg tuned", "gwg exact", "auto")
 _QUICK = Training(
     *(2200, 10_000, 500, 5000, (1, 5), (-4, -2, 0, 2, 4)),
-    Network(4, "ncg", 10, 1000, 60, 1500, "any", 7000, (5, 20)),
+    Network(4, "ncg", 10, 500, 0.1, 60, 1500, "any", 7000, (5, 20)),
     seeds=1,
 )
 _FULL = Training(
     *(2200, 10_000, 500, 5000, (1, 5, 10, 15, 20), tuple(range(-5, 6))),
-    Network(16, "gwg", 50, 5220, 0, 2200, "usps", 0, (5, 10, 15, 20)),
+    Network(16, "gwg", 50, 5220, 1.0, 0, 2200, "usps", 0, (5, 10, 15, 20)),
     seeds=3,
 )
-_TINY = Training(*(4, 200, 20, 100, (1, 5), (0, 2)), Network(1, "ncg", 2, 3, 2, 3, "any", 200, (5,)), seeds=1)
+_TINY = Training(*(4, 200, 20, 100, (1, 5), (0, 2)), Network(1, "ncg", 2, 3, 1.0, 2, 3, "any", 200, (5,)), seeds=1)
 _MOST = (*_SOME[:-1], "pavg exact-tuned", "avg exact-tuned", "auto")
 SCALES = {
     # 3000 and 2000 steps in all: the settings for which independent reference numbers exist.

@@ -17,7 +17,8 @@ TITLE = "Table 2: learning in front of a convolutional network"
 ABOUT = (
     "A model of 16 x 16 digits, f = xᵀJx + b·x + net(x), is learned; its samples are taken as data; then J alone is learned again "
     "from them, with K steps of a sampler an update, and the error is ||J - J*|| / 16. Crosses: the paper, whose network is that "
-    "of the full scale; the quick scale has a quarter of its channels and fewer updates, so that only the order can be compared."
+    "of the full scale; the quick scale has a quarter of its channels, a tenth of its learning rate and fewer updates: only the "
+    "order can be compared."
 )
 NEEDS_FOLDER = True
 IN_PART = True  # there is a table of any of its cells

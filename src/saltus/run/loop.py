@@ -91,12 +91,12 @@ def random_codes(space: Space, seed: int, chains: np.ndarray, attempt: int) -> n
     return np.asarray(_codes(space, random.folded(chain_keys(seed, START, chains), [attempt])))
 
 
-@program(static_argnums=0)
+@program(once=True, static_argnums=0)
 def _codes(space: Space, words: jax.Array) -> jax.Array:
     return jax.vmap(lambda w: space.random(jax.random.wrap_key_data(w, impl="threefry2x32")))(words)
 
 
-@program(static_argnums=(0, 1, 2))
+@program(once=True, static_argnums=(0, 1, 2))
 def begin(mesh: Mesh, recording: Recording, rows: int, kernel: Kernel, target: Target, codes: jax.Array) -> Carry:
     """The carry at these codes, with an empty block."""
 

@@ -65,7 +65,7 @@ def values_at(target: Target, codes: np.ndarray) -> np.ndarray:
     return np.asarray(_values_of(target, codes))
 
 
-@program()
+@program(once=True)
 def _values_of(target: Target, codes: jax.Array) -> jax.Array:
     return jax.vmap(target.value)(codes)
 
@@ -106,7 +106,7 @@ def choose_steps(space: Space, sizes: dict[str, int], rng: np.random.Generator) 
     return rng.integers(space.num_sites, size=shape, dtype=np.int32), offsets, words
 
 
-@program()
+@program(once=True)
 def look(target: Target, drawn: Any, start: Any, steps: Any, probes: Any) -> dict[str, jax.Array]:
     """The rest is one program: the walk to typical states, then at all states the local models, and f after every move."""
     space, (sites, offsets), n = target.space, probes, drawn.shape[0]

@@ -1,0 +1,25 @@
+"""Is the first stage of Table 2 stable? NCG's acceptance and ||J|| / 16 at its end, on USPS (SALTUS_DATA) or synthetic digits.
+
+python benchmarks/first_stage.py 4 1000 1 0 1      width, updates, pace of the network, seeds: the notes' small network
+python benchmarks/first_stage.py 4 500 0.1 0 1 2   as the quick scale is now
+"""
+
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from saltus import RunError
+from saltus.experiments import images_pcd
+from saltus.experiments.settings import SCALES
+
+if __name__ == "__main__":
+    width, updates, pace, seeds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), map(int, sys.argv[4:])
+    quick = SCALES["quick"].training
+    settings = replace(quick, network=replace(quick.network, width=width, first_updates=updates, pace=pace))
+    for seed in seeds:
+        try:
+            found, _ = images_pcd.first_stages(seed, settings, Path(tempfile.mkdtemp()))
+        except RunError as diverged:
+            found = str(diverged).splitlines()[2].strip()
+        print(f"seed {seed}: {found}", flush=True)
