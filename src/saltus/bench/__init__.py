@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ..errors import RunError
-from . import choices, figures, profile, scale, versus
+from . import choices, figures, learning, profile, scale, versus
 from .lines import HEADER, Line, load, save
 
 GROUPS: dict[str, Callable[[], list[Line]]] = {
@@ -28,6 +28,7 @@ GROUPS: dict[str, Callable[[], list[Line]]] = {
     "values": scale.values,
     "differences": scale.differences,
     "devices": scale.devices,
+    "retuning": learning.retuning,
     "profile": profile.profile,
     "choices": choices.choices,
 }

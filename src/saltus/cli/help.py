@@ -95,10 +95,11 @@ BENCH = """\
   values       50 to 5000 values per site
   differences  exact differences: brute force / closed form
   devices      two devices on two cores / one on one
+  retuning     a training whose settings follow the model / one at fixed ones
   profile      where the time of a step goes (no goals)
   choices      why the code is written as it is (no goals)
 
-  thrml and peers need: pip install 'saltus\\[bench]'
+  thrml, peers and retuning need: pip install 'saltus\\[bench]'
 
 [bold]Examples[/]
   saltus bench steps textbook
