@@ -1,4 +1,4 @@
-"""`program`: a jit that asks XLA:CPU for its older code generator, and does without where there is none."""
+"""`program`: a jit that asks XLA:CPU for less effort where something runs once, and does without where it cannot."""
 
 import jax
 import jax.numpy as jnp
@@ -40,6 +40,6 @@ def test_what_runs_once_gives_the_same():
 
 
 def test_an_xla_without_the_option_is_not_asked_for_it(monkeypatch, fresh_options):
-    monkeypatch.setattr(_compiling, "_OLDER_EMITTERS", {"xla_cpu_no_such_option": False})
-    assert _compiling._options(False) is None
-    assert float(halves()(1, jnp.float32(6))) == 3
+    monkeypatch.setattr(_compiling, "_IN_A_HURRY", {"xla_cpu_no_such_option": False})
+    assert _compiling._options() is None
+    assert float(program(once=True)(lambda x: x / 2)(jnp.float32(6))) == 3
