@@ -1,5 +1,6 @@
 """A boundary that XLA:CPU does not fuse across."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,30 @@ from ._record import is_concrete
 
 
 def total(x: jax.Array) -> jax.Array:
-    """sum_i x_i as a product with ones: of many chains at once a matrix product, several times as fast as XLA:CPU's own sums."""
-    return jnp.dot(x, jnp.ones_like(x), precision="highest")
+    """sum_i x_i as products with ones: of many chains at once matrix products, several times as fast as XLA:CPU's own sums.
+
+    A product adds up term by term. So that sums keep their digits (10^6 terms in a row would leave five), long vectors are
+    summed in pieces, and those of some hundred terms folded first.
+    """
+    n = len(x)
+    if n <= 1024:
+        x = folded(operator.add, x, 8, 0) if n >= 256 else x
+        return jnp.dot(x, jnp.ones_like(x), precision="highest")
+    width = max((w for w in range(16, 257) if n % w == 0), default=0)
+    if not width:
+        return jnp.sum(x)
+    return total(jnp.dot(x.reshape(-1, width), jnp.ones(width, x.dtype), precision="highest"))
+
+
+def folded(combine: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, most: int, nothing: float) -> jax.Array:
+    """x cut into up to `most` equal pieces, which are combined into one; padded with `nothing` where the length has no such divisor."""
+    num = max(n for n in range(1, most + 1) if len(x) % n == 0)
+    if 2 * num < most:
+        num, x = most, jnp.pad(x, (0, -len(x) % most), constant_values=nothing)
+    pieces = jnp.split(x, num)
+    while len(pieces) > 1:
+        pieces = [*map(combine, pieces[0:-1:2], pieces[1::2]), *pieces[len(pieces) // 2 * 2 :]]
+    return pieces[0]
 
 
 def stored(compute: Callable[..., jax.Array], *arrays: Any) -> jax.Array:

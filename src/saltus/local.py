@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from ._fusion import total
 from ._record import record, static
 from .errors import TargetError
 from .moves import Moves
@@ -47,9 +46,9 @@ class LocalModel:
         """`local` as Moves."""
         raise NotImplementedError
 
-    def change(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
-        """D(s -> s') = sum_i D_i(s'_i): what `local` predicts for going from `codes` to `new`."""
-        return self.moves(target, codes, local).at(new)
+    def changes(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
+        """(d,) D_i(s'_i): what `local` predicts for going from `codes` to `new`, site by site."""
+        return self.moves(target, codes, local).each(new)
 
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
@@ -68,9 +67,10 @@ class Gradient(LocalModel):
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
         return target.space.linear(codes, local)
 
-    def change(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
+    def changes(self, target: Target, codes: jax.Array, local: Any, new: jax.Array) -> jax.Array:
         delta = target.space.displacement(codes, new)
-        return total(jnp.where(delta == 0, 0, target.space.ravel(local) * delta))  # a site that stays may have any slope
+        each = jnp.where(delta == 0, 0, target.space.ravel(local) * delta)  # a site that stays may have any slope
+        return target.space.per_site(each)
 
 
 @record

@@ -7,13 +7,14 @@ the space's number of values, and no kernel looks inside: `Flips` (two values: o
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from . import random
-from ._fusion import total
+from ._fusion import folded, total
 from ._record import changed, record
 
 
@@ -164,16 +165,13 @@ class Tables(Moves):
         return self.codes.at[site].set(value.astype(self.codes.dtype))
 
 
-def normaliser_gap(a: Moves, b: Moves) -> jax.Array:
-    """Φ_a - Φ_b, differenced site by site before summing: no cancellation of two large sums in float32."""
+def normaliser_gap(a: Moves, b: Moves, plus: Any = 0) -> jax.Array:
+    """Φ_a - Φ_b + sum_i plus_i, added up site by site before summing: no cancellation of large sums in float32."""
     (top_a, mass_a), (top_b, mass_b) = a.normaliser(), b.normaliser()
-    return total(top_a - top_b) + log_product(mass_a / mass_b, a.num_values)
+    return total(top_a - top_b + plus) + log_product(mass_a / mass_b, a.num_values)
 
 
 def log_product(factors: jax.Array, bound: int) -> jax.Array:
     """sum_i log(factors_i) for factors in [1/bound, bound]: up to 16, as many as cannot overflow, are multiplied per log taken."""
     most = max(120 // max(bound - 1, 1).bit_length(), 1)
-    for _ in range(min(most.bit_length() - 1, 4)):
-        half = -(-factors.shape[0] // 2)
-        factors = factors[:half] * jnp.pad(factors[half:], (0, 2 * half - factors.shape[0]), constant_values=1)
-    return total(jnp.log(factors))
+    return total(jnp.log(folded(operator.mul, factors, min(most, 16), 1)))

@@ -195,6 +195,14 @@ class Space:
             c = jnp.reshape(c, self.shape)
         return jnp.broadcast_to(c, self.shape)
 
+    def per_site(self, v: jax.Array) -> jax.Array:
+        """(n,) entries as (d,): summed over those of each site."""
+        return v if self.values.ndim == 1 else jnp.sum(v.reshape(self.shape), axis=1)
+
+    def shares(self, number: jax.Array) -> jax.Array:
+        """(d,) a number in equal parts, to be summed with what sites have: large sums of either sign cancel site by site."""
+        return jnp.broadcast_to(number / self.num_sites, (self.num_sites,))
+
     def displacement(self, a: jax.Array, b: jax.Array) -> jax.Array:
         """(n,) s_b - s_a, ravelled; on even grids from the codes, so that an offset of the grid costs no digits."""
         if self._evenly:

@@ -144,9 +144,9 @@ class Target:
         """D: the predicted change of f for every single-site move away from x."""
         return self.differences.moves(self, x.codes, x.local)
 
-    def change(self, x: Point, codes: jax.Array) -> jax.Array:
-        """D(s -> s'): the predicted change of f, site by site, for going from x to `codes`."""
-        return self.differences.change(self, x.codes, x.local, codes)
+    def changes(self, x: Point, codes: jax.Array) -> jax.Array:
+        """(d,) D_i(s'_i): the predicted change of f, site by site, for going from x to `codes`; D(s -> s') is their sum."""
+        return self.differences.changes(self, x.codes, x.local, codes)
 
     def exact_rows(self, x: Point, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""

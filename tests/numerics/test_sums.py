@@ -33,6 +33,16 @@ def test_total_is_a_sum():
     np.testing.assert_allclose(jax.grad(lambda x: total(x**2))(jnp.arange(3.0)), [0, 2, 4])
 
 
+@pytest.mark.parametrize("n", [300, 1000, 10**4, 99991, 10**6])
+def test_long_sums_keep_their_digits(n):
+    x = (np.random.default_rng(n).normal(size=(2, n)) - 2).astype(np.float32)
+    expected = x.astype(np.float64).sum(1)
+    np.testing.assert_allclose(jax.jit(jax.vmap(total))(x), expected, rtol=5e-7)
+    np.testing.assert_allclose(jax.jit(total)(x[0]), expected[0], rtol=5e-7)
+    term_by_term = jax.jit(lambda x: jnp.dot(x, jnp.ones_like(x), precision="highest"))(x[0])
+    assert n < 10**6 or abs(term_by_term - expected[0]) > 5e-7 * abs(expected[0])  # the check can fail
+
+
 def test_stored_is_what_it_computes():
     x = jnp.arange(6.0)
     np.testing.assert_array_equal(jax.jit(lambda x: stored(jnp.sin, x) + 1)(x), jax.jit(lambda x: jnp.sin(x) + 1)(x))

@@ -38,8 +38,8 @@ class AVG(Kernel):
     def log_ratio(self, target: Target, x: Point, y: Point, noise: jax.Array) -> jax.Array:
         # The reverse move sees the same z, hence the same u, and is centred at s too: the Gaussian terms cancel.
         reverse = Factorised(target.moves(y).recentre(x.codes) + self._auxiliary(target, x, noise))
-        error = y.log_prob - x.log_prob - target.change(x, y.codes)
-        return error + self.propose(target, x, noise).log_normaliser_minus(reverse)
+        error = target.space.shares(y.log_prob - x.log_prob) - target.changes(x, y.codes)
+        return self.propose(target, x, noise).log_normaliser_minus(reverse, plus=error)
 
     def _auxiliary(self, target: Target, x: Point, u: jax.Array):
         return target.space.linear(x.codes, u) - target.space.quadratic(x.codes, jnp.ones_like(self.step_size)) / self.step_size

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._fusion import total
 from .._record import Number, as_radius, fill, record
 from ..proposals import SingleSite
 from ..spaces import Space
@@ -35,7 +36,7 @@ class GWG(Kernel):
         return SingleSite(0.5 * target.moves(x) + target.space.within(x.codes, self.radius))
 
     def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None) -> jax.Array:
-        back = 0.5 * (target.change(y, x.codes) - target.change(x, y.codes))
+        back = 0.5 * total(target.changes(y, x.codes) - target.changes(x, y.codes))
         gap = self.propose(target, x).log_normaliser() - self.propose(target, y).log_normaliser()
         return y.log_prob - x.log_prob + back + gap
 

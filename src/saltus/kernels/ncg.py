@@ -42,9 +42,9 @@ class NCG(Kernel):
 
     def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None) -> jax.Array:
         # The penalty is symmetric in s and s' and cancels: it appears in Φ only.
-        back = self.gradient_weight * (target.change(y, x.codes) - target.change(x, y.codes))
-        gap = self.propose(target, x).log_normaliser_minus(self.propose(target, y))
-        return y.log_prob - x.log_prob + back + gap
+        back = self.gradient_weight * (target.changes(y, x.codes) - target.changes(x, y.codes))
+        plus = target.space.shares(y.log_prob - x.log_prob) + back
+        return self.propose(target, x).log_normaliser_minus(self.propose(target, y), plus)
 
     def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: Any = None) -> jax.Array:
         """The printed proposal, un-normalised."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 
 from .._record import record
@@ -20,6 +22,6 @@ class Factorised:
     def log_prob(self, codes: jax.Array) -> jax.Array:
         return self.moves.log_prob(codes)
 
-    def log_normaliser_minus(self, other: Factorised) -> jax.Array:
-        """Φ - Φ', without the cancellation of two large sums."""
-        return normaliser_gap(self.moves, other.moves)
+    def log_normaliser_minus(self, other: Factorised, plus: Any = 0) -> jax.Array:
+        """Φ - Φ' + sum_i plus_i, without the cancellation of large sums; plus: what else belongs to each site."""
+        return normaliser_gap(self.moves, other.moves, plus)
