@@ -12,23 +12,16 @@ from ._record import is_concrete
 
 
 def total(x: jax.Array) -> jax.Array:
-    """sum_i x_i as products with ones: of many chains at once matrix products, several times as fast as XLA:CPU's own sums.
+    """sum_i x_i as a product with ones: of many chains at once a matrix product, several times as fast as XLA:CPU's own sums.
 
-    A product adds up term by term. So that sums keep their digits (10^6 terms in a row would leave five), long vectors are
-    summed in pieces, and those of some hundred terms folded first.
+    A product adds up term by term, and of 10^6 terms in a row five digits would be left: long vectors are folded first.
     """
-    n = len(x)
-    if n <= 1024:
-        x = folded(operator.add, x, 8, 0) if n >= 256 else x
-        return jnp.dot(x, jnp.ones_like(x), precision="highest")
-    width = max((w for w in range(16, 257) if n % w == 0), default=0)
-    if not width:
-        return jnp.sum(x)
-    return total(jnp.dot(x.reshape(-1, width), jnp.ones(width, x.dtype), precision="highest"))
+    x = folded(operator.add, x, 16 if len(x) > 1024 else 8, 0) if len(x) >= 256 else x
+    return jnp.dot(x, jnp.ones_like(x), precision="highest") if len(x) <= 1024 else jnp.sum(x)
 
 
 def folded(combine: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, most: int, nothing: float) -> jax.Array:
-    """x cut into up to `most` equal pieces, which are combined into one; padded with `nothing` where the length has no such divisor."""
+    """x cut into up to `most` equal pieces, which are combined into one; padded with `nothing` where its length has no divisor."""
     num = max(n for n in range(1, most + 1) if len(x) % n == 0)
     if 2 * num < most:
         num, x = most, jnp.pad(x, (0, -len(x) % most), constant_values=nothing)

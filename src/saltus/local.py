@@ -120,7 +120,8 @@ class Differences(LocalModel):
 
     fn: Callable = static()
     exact: bool = static(default=False)
-    halves: Any = static(default=None)  # `targets.checkerboard.Halves`: the same for one of two colours at a time
+
+    halves = None  # of `ClosedForm`
 
     @property
     def closed_form(self) -> bool:
@@ -137,7 +138,8 @@ class Differences(LocalModel):
 
     def packed(self, target: Target, codes: jax.Array) -> jax.Array:
         """The table of all sites at once, as `Space.packed` has it."""
-        table, shapes = self.fn(target.params, target.space.embed(codes), codes), target.space.table_shapes
+        s, shapes = target.space.embed(codes), target.space.table_shapes
+        table = self.fn(target.params, s, codes.astype(jnp.int32))  # one may calculate with these, and with smaller ones not
         if jnp.shape(table) not in shapes:
             expected = "(d, k) = " + " or ".join(map(str, shapes))
             raise TargetError("`differences` returned another shape.", expected=expected, found=str(jnp.shape(table)))
@@ -145,6 +147,20 @@ class Differences(LocalModel):
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
         return target.space.unpacked(codes, local)
+
+
+@record
+class ClosedForm(Differences):
+    """Exact differences of a model of ours, which knows them in the form that Points keep, and f with them."""
+
+    both: Callable = static(default=None)  # (params, codes) -> (f, packed table)
+    halves: Any = static(default=None)  # `targets.checkerboard.Halves`: the same for one of two colours at a time
+
+    def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
+        return self.both(target.params, codes)
+
+    def packed(self, target: Target, codes: jax.Array) -> jax.Array:
+        return self.both(target.params, codes)[1]
 
 
 LOCAL_MODELS = {"gradient": Gradient, "exact": ExactDifferences, "hessian_diag": HessianDiag}
@@ -159,13 +175,14 @@ def brute_force(target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array
 
     def change(index: jax.Array) -> jax.Array:
         site, hop = sites[index // (k - 1)], 1 + index % (k - 1)
-        return target.value(codes.at[site].set((codes[site] + hop) % k, mode="drop"))
+        value = (codes[site].astype(jnp.int32) + hop) % k
+        return target.value(codes.at[site].set(value.astype(codes.dtype), mode="drop"))
 
     num = sites.shape[0] * (k - 1)
     others = jax.lax.map(change, jnp.arange(num, dtype=jnp.int32), batch_size=_batch(num, target.space.size))
     by_hop = jnp.concatenate([jnp.broadcast_to(f, (sites.shape[0], 1)), others.reshape(-1, k - 1)], axis=1)
     undefined = jnp.isnan(by_hop) | (by_hop == jnp.inf)
-    hops = (jnp.arange(k, dtype=jnp.int32) - jnp.take(codes, sites, mode="clip")[:, None]) % k
+    hops = (jnp.arange(k, dtype=jnp.int32) - jnp.take(codes, sites, mode="clip").astype(jnp.int32)[:, None]) % k
     values = jnp.take_along_axis(jnp.where(undefined, -jnp.inf, by_hop), hops, axis=1)
     return values, jnp.sum(undefined, dtype=jnp.int32)
 

@@ -7,6 +7,7 @@ the space's number of values, and no kernel looks inside: `Flips` (two values: o
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -14,8 +15,11 @@ import jax
 import jax.numpy as jnp
 
 from . import random
-from ._fusion import folded, total
+from ._fusion import folded, stored, total
 from ._record import changed, record
+
+_FEW = 8  # values over which sums are written out
+_LONG = 2**12  # sites from which on an array is worth a boundary of its own
 
 
 @record
@@ -111,16 +115,31 @@ class Flips(Moves):
         return jnp.maximum(self.scores, 0), 1 + jnp.exp(-jnp.abs(self.scores))
 
     def choose(self, u: jax.Array) -> jax.Array:
-        # The rarer outcome happens when u < e / (1 + e), e = exp(-|score|): no division, and u is finest near zero.
-        e = jnp.exp(-jnp.abs(self.scores))
-        rarer = u[0] * (1 + e) < e
-        return jnp.where(rarer ^ (self.scores > 0), 1 - self.codes, self.codes)
+        # In halves, as `random.unit` makes its numbers: put together before they are used they would be copied twice.
+        halves = zip(*(jnp.split(x, [-(-len(x) // 2)]) for x in (self.codes, self.scores, u[0])), strict=True)
+        if len(self.codes) < _LONG:
+            return jnp.concatenate([_flipped(*half) for half in halves])
+        return jnp.concatenate([stored(_flipped, *half) for half in halves])
 
     def departures(self) -> jax.Array:
         return self.scores
 
     def depart(self, index: jax.Array) -> jax.Array:
         return self.codes.at[index].set(1 - self.codes[index])
+
+
+def over_values(combine: Any, table: jax.Array) -> jax.Array:
+    """`combine`, jnp.add or jnp.maximum, over the first axis of (k, d). Few values are written out: XLA fuses no reductions."""
+    if len(table) <= _FEW:
+        return functools.reduce(combine, table)
+    return combine.reduce(table, axis=0)
+
+
+def _flipped(codes: jax.Array, scores: jax.Array, u: jax.Array) -> jax.Array:
+    """The rarer outcome happens when u < e / (1 + e), e = exp(-|score|): no division, and u is finest near zero."""
+    e = jnp.exp(-jnp.abs(scores))
+    rarer = u * (1 + e) < e
+    return jnp.where(rarer ^ (scores > 0), 1 - codes, codes)
 
 
 @record
@@ -135,7 +154,7 @@ class Tables(Moves):
         return codes == jnp.arange(self.num_values, dtype=codes.dtype)[:, None]
 
     def each(self, codes: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(self._is(codes), self.scores, 0), axis=0)
+        return over_values(jnp.add, jnp.where(self._is(codes), self.scores, 0))
 
     def recentre(self, codes: jax.Array) -> Tables:
         # Impossible values stay impossible and the centre is exactly 0, whatever the score at the centre was.
@@ -146,16 +165,16 @@ class Tables(Moves):
         return changed(self, scores=jnp.where(sites | self._is(self.codes), self.scores, -jnp.inf))
 
     def _weights(self) -> tuple[jax.Array, jax.Array]:
-        top = jnp.max(self.scores, axis=0)
+        top = over_values(jnp.maximum, self.scores)
         # A score of +inf owns its site; without this exp(inf - inf) would be NaN.
         return top, jnp.where(self.scores == top, 1, jnp.exp(self.scores - top))
 
     def normaliser(self) -> tuple[jax.Array, jax.Array]:
         top, weights = self._weights()
-        return top, jnp.sum(weights, axis=0)
+        return top, over_values(jnp.add, weights)
 
     def choose(self, u: jax.Array) -> jax.Array:
-        return random.inverse_cdf(u, self._weights()[1]).astype(self.codes.dtype)
+        return stored(lambda u, w: random.inverse_cdf(u, w).astype(self.codes.dtype), u, self._weights()[1])
 
     def departures(self) -> jax.Array:
         return jnp.where(self._is(self.codes), -jnp.inf, self.scores).ravel()

@@ -34,6 +34,7 @@ class Space:
         self.num_values = len(self.values)
         self.shape = (self.num_sites, *self.values.shape[1:])
         self.size = math.prod(self.shape)
+        self.code_dtype = np.min_scalar_type(-self.num_values)  # the smallest integers that hold differences of codes
         self._description = description or f"{type(self).__name__}({num_sites}, {self.num_values})"
         self._evenly = self.values.ndim == 1 and np.allclose(
             self.values, np.linspace(self.values[0], self.values[-1], self.num_values), rtol=0, atol=1e-12 * np.ptp(self.values)
@@ -139,7 +140,10 @@ class Space:
         )
 
     def check_codes(self, codes: Any, name: str = "codes") -> jax.Array:
-        """Codes as int32, of shape (..., d) and in 0..k-1 where that can be seen; SpaceError otherwise."""
+        """Codes of shape (..., d), in 0..k-1 where that can be seen; SpaceError otherwise.
+
+        Signed integers keep their type, others become int32.
+        """
         codes = codes if isinstance(codes, jax.Array) else np.asarray(codes)
         shape_wrong = codes.ndim < 1 or codes.shape[-1] != self.num_sites
         if codes.dtype.kind not in "iu" or shape_wrong:
@@ -159,7 +163,8 @@ class Space:
                     found=self._where(values, wrong),
                     hint="space.encode(x) turns states, as log_prob sees or a person reads them, into codes",
                 )
-        return jnp.asarray(codes, dtype=jnp.int32)
+        signed = codes.dtype.kind == "i" and codes.dtype.itemsize <= 4
+        return jnp.asarray(codes, dtype=np.promote_types(codes.dtype, self.code_dtype) if signed else np.int32)
 
     def random(self, key: jax.Array) -> jax.Array:
         """Codes drawn uniformly from the space."""
@@ -213,11 +218,9 @@ class Space:
     def travel(self, a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(|s_b - s_a|_1, number of sites at which they differ); for some of the sites too."""
         changed = total((a != b).astype(default_float()))
-        if self.num_values == 2:  # one pass over the sites, not two
-            jump = changed * jnp.asarray(np.abs(self.values[1] - self.values[0]).sum(), changed.dtype)
-        else:
-            jump = total(jnp.abs(self.displacement(a, b)))
-        return jump, changed.astype(jnp.int32)
+        if self._apart:  # one pass over the sites, not two
+            return changed * jnp.asarray(self._apart, changed.dtype), changed.astype(jnp.int32)
+        return total(jnp.abs(self.displacement(a, b))), changed.astype(jnp.int32)
 
     # ---- tables ------------------------------------------------------------------------------------------------
 
@@ -232,6 +235,12 @@ class Space:
     def numeric(self) -> bool:
         """Whether values are numbers: distances between them mean something. Else categories or directions."""
         return self.values.ndim == 1
+
+    @functools.cached_property
+    def _apart(self) -> float:
+        """The L1 distance of any two different values, where it is the same for all (two of them, or one-hot); else 0."""
+        few = self.num_values <= 2 or self._one_hot
+        return float(np.abs(self.values[1] - self.values[0]).sum()) if few else 0.0
 
     def hop_table(self) -> np.ndarray:
         """(k, k) hops between every two values."""
@@ -339,7 +348,8 @@ class Space:
 
     def within(self, codes: jax.Array, radius: jax.Array) -> Moves:
         """Scores 0 within `radius` hops and -inf beyond."""
-        near = self.hops(codes, jnp.arange(self.num_values, dtype=codes.dtype)[:, None]) <= radius
+        hops = self.hops(codes, jnp.arange(self.num_values, dtype=codes.dtype)[:, None])
+        near = hops.astype(jnp.int32) <= radius
         return self.moves(codes, jnp.where(near, 0.0, -jnp.inf).astype(default_float()).T)
 
 

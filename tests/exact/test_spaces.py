@@ -50,6 +50,18 @@ def test_embed_show_and_encode_broadcast_over_leading_axes(space):
     np.testing.assert_array_equal(space.unravel(space.ravel(space.embed(codes))), space.embed(codes))
 
 
+@pytest.mark.parametrize("k", [2, 127, 128, 129, 300])
+def test_a_run_keeps_codes_in_the_smallest_signed_type_and_nothing_wraps_round(k):
+    space = saltus.Ordinal(2, np.arange(k))
+    assert space.code_dtype == (np.int8 if k <= 128 else np.int16)
+    codes = jnp.array([0, k - 1])
+    small = codes.astype(space.code_dtype)
+    for function in (space.embed, space.show, lambda c: space.hops(c, c[::-1]), lambda c: space.travel(c, c[::-1])):
+        jax.tree.map(np.testing.assert_array_equal, function(small), function(codes))
+    near = [np.asarray(space.within(c, jnp.int32(k - 2)).scores) for c in (small, codes)]
+    np.testing.assert_array_equal(*near)
+
+
 def test_shown_forms_are_what_a_person_reads():
     assert saltus.Spin(3).show([0, 1, 1]).tolist() == [-1, 1, 1]
     assert saltus.Spin(3).show([0, 1, 1]).dtype == np.int8

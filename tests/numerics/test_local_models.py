@@ -67,6 +67,9 @@ def test_closed_forms_of_the_lattice_models_are_exact():
             codes = target.space.random(jax.random.key(0))
             closed, exact = table_of(target, codes), table_of(target.replace(differences="exact"), codes)
             np.testing.assert_allclose(closed, exact, atol=1e-12)
+            f, packed = target.differences.evaluate(target, codes.astype(target.space.code_dtype))
+            np.testing.assert_allclose(f, target.value(codes), atol=1e-12)
+            np.testing.assert_allclose(packed, saltus.Differences.packed(target.differences, target, codes), atol=1e-12)
 
 
 def test_a_lattice_counts_each_edge_once():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from saltus._fusion import stored, total
-from saltus.moves import log_product
+from saltus.moves import log_product, over_values
 
 
 @pytest.mark.parametrize("d", [1, 2, 15, 16, 17, 1000])
@@ -41,6 +41,13 @@ def test_long_sums_keep_their_digits(n):
     np.testing.assert_allclose(jax.jit(total)(x[0]), expected[0], rtol=5e-7)
     term_by_term = jax.jit(lambda x: jnp.dot(x, jnp.ones_like(x), precision="highest"))(x[0])
     assert n < 10**6 or abs(term_by_term - expected[0]) > 5e-7 * abs(expected[0])  # the check can fail
+
+
+@pytest.mark.parametrize("k", [2, 8, 9])
+def test_few_values_are_summed_as_many_are(k):
+    table = jnp.asarray(np.random.default_rng(k).normal(size=(k, 5)))
+    np.testing.assert_allclose(over_values(jnp.add, table), table.sum(0), rtol=1e-6)
+    np.testing.assert_array_equal(over_values(jnp.maximum, table), table.max(0))
 
 
 def test_stored_is_what_it_computes():

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import saltus
-from saltus.run import drive, recording
+from saltus.run import drive, loop, recording
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3)]
 
@@ -74,6 +74,19 @@ def test_chunks_do_not_matter(reference, monkeypatch):
 def test_blocks_do_not_matter(reference, monkeypatch):
     monkeypatch.setattr(recording, "_MOST_ROWS", 8)
     assert same(draw(), reference)
+
+
+def test_how_many_chains_go_at_once_does_not_matter(monkeypatch):
+    keys = jax.random.split(jax.random.key(0), 6)
+    points = jax.vmap(lambda key: KERNEL.init(TARGET, TARGET.space.random(key).astype(jnp.int8)))(keys)
+
+    def stepped(at_once):
+        monkeypatch.setattr(loop, "_AT_ONCE", at_once * TARGET.space.size)
+        step = lambda key, x: KERNEL.step(key, TARGET, x)  # noqa: E731
+        return jax.tree.leaves(jax.jit(lambda: loop.each_chain(KERNEL, TARGET, step, keys, points))())
+
+    for at_once in (1, 2, 5):  # six at a time, of which a divisor
+        assert all(np.array_equal(a, b) for a, b in zip(stepped(at_once), stepped(6), strict=True))
 
 
 def test_more_chains_leave_the_first_ones_as_they_were(reference):

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ..run.drive import steps_of_a_chunk
+
 REPEATS, SECONDS = 7, 0.2
 
 
 def steps_within(loop: Callable[[int], None], seconds: float) -> int:
-    """As many steps as take about so long, once the loop is compiled."""
+    """As many steps as take about so long, once the loop is compiled; of slow loops as many as a run makes at a time."""
     loop(1)
     steps = 1
     while True:
@@ -19,7 +21,7 @@ def steps_within(loop: Callable[[int], None], seconds: float) -> int:
         loop(steps)
         spent = time.perf_counter() - began
         if spent >= seconds / 4 or steps >= 10**7:
-            return max(int(steps * seconds / max(spent, 1e-9)), 1)
+            return max(int(steps * seconds / max(spent, 1e-9)), steps_of_a_chunk(spent / steps), 1)
         steps *= 4
 
 

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 from .. import random
 from .._record import default_float
 from ..kernels import Kernel
+from ..run.loop import each_chain
 from ..target import Target
 
 
 def start(target: Target, num_chains: int) -> jax.Array:
-    """(chains, d) codes, drawn uniformly."""
-    return jax.vmap(target.space.random)(jax.random.split(jax.random.key(0), num_chains))
+    """(chains, d) codes, drawn uniformly; of the type that a run has."""
+    codes = jax.vmap(target.space.random)(jax.random.split(jax.random.key(0), num_chains))
+    return codes.astype(target.space.code_dtype)
 
 
 class Loop:
@@ -47,7 +49,7 @@ def sampler_loop(kernel: Kernel, target: Target, num_chains: int) -> Loop:
 
     def body(constants: Any, t: jax.Array, state: Any) -> Any:
         (kernel, target), (keys, points, rate, jump, undefined) = constants, state
-        points, info = jax.vmap(lambda key, x: kernel.step(random.fold_in(key, t), target, x))(keys, points)
+        points, info = each_chain(kernel, target, lambda key, x: kernel.step(random.fold_in(key, t), target, x), keys, points)
         return keys, points, rate + info.acceptance_rate, jump + info.jump, undefined + info.undefined
 
     zero = jnp.zeros(num_chains, default_float())

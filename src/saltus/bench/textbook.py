@@ -36,7 +36,7 @@ def textbook_ncg(target: Target, step_size: float, num_chains: int) -> Loop:
         keys, chains = state
         return keys, jax.vmap(lambda key, x: step(jax.random.fold_in(key, t), x))(keys, chains)
 
-    codes = start(target, num_chains)
+    codes = start(target, num_chains).astype(jnp.int32)
     s = values[codes]
     f, g = jax.vmap(gradient)(s)
     return Loop(body, (jax.random.split(jax.random.key(1), num_chains), (codes, s, f, g)))

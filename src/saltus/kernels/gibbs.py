@@ -80,7 +80,7 @@ class Gibbs(Kernel):
 
         num = self.blocks(target).shape[0]
         codes = jax.lax.fori_loop(0, num, update, x.codes, unroll=num <= 4)  # written out, few colours need no copies
-        return Point(codes, target.value(codes)), None
+        return Point(codes, closed.evaluate(target, codes)[0]), None
 
     def _halves(self, target: Target) -> Any:
         """Closed forms for either of two colours, which are then kept apart from step to step; None where there are none."""
@@ -93,9 +93,9 @@ class Gibbs(Kernel):
         units = random.num_units(space.num_values)
         u = random.unit(key, (units * space.num_sites,))
         for colour, own in enumerate(jnp.split(u, 2)):
-            table = space.packed(closed.table(target.params, space.embed(codes[1 - colour]), colour))
+            table = closed.table(target.params, codes[1 - colour], colour)
             codes[colour] = stored(space.choose, codes[colour], table, own.reshape(units, -1))
-        f = closed.value(target.params, *map(space.embed, codes))
+        f = closed.value(target.params, *codes, table)
         travelled = jax.tree.map(jnp.add, *map(space.travel, x.local, codes))  # x.codes are not read, nor copied for it
         return Point(stored(closed.board.join, *codes), f, tuple(codes)), travelled
 

@@ -26,7 +26,8 @@ from .settings import Settings
 from .sinks import Block
 from .thinning import FEWEST_STEPS, choose_thin, warmup_worth
 
-_CHUNK_SECONDS = 0.25
+_CHUNK_SECONDS, _LONGEST_CHUNK = 0.25, 4.0
+_FEWEST_STEPS = 32  # of a chunk that does not take too long with them: every chunk is given its memory anew, page by page
 
 
 @dataclass
@@ -250,10 +251,15 @@ def _timed(run: Run, steps: int) -> float:
 
 
 def _paced(steps: int, seconds: float, seconds_left: float) -> int:
-    """Steps of the next chunk: about a quarter of a second, grown gently from the first, never far beyond the deadline."""
-    per_step = max(seconds, 1e-6) / steps
-    wanted = int(min(_CHUNK_SECONDS, max(seconds_left, 0)) / per_step)
+    """Steps of the next chunk, grown gently from the first, never far beyond the deadline."""
+    wanted = steps_of_a_chunk(max(seconds, 1e-6) / steps, max(seconds_left, 0))
     return max(min(wanted, 8) if steps == 1 else wanted, 1)
+
+
+def steps_of_a_chunk(per_step: float, seconds_left: float = np.inf) -> int:
+    """A quarter of a second; where steps are slow, some seconds."""
+    seconds = max(_CHUNK_SECONDS, min(_FEWEST_STEPS * per_step, _LONGEST_CHUNK))
+    return int(min(seconds, seconds_left) / per_step)
 
 
 _REASONS = ("", "interrupted", "time limit")

@@ -20,7 +20,7 @@ _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),
 )
-FORMAT = 2  # of everything a run writes; a reader refuses any other
+FORMAT = 3  # of everything a run writes; a reader refuses any other
 
 
 def write_npz(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

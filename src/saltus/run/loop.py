@@ -17,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .. import random
 from .._compiling import program
+from .._fusion import stored
 from .._record import default_float, record
 from ..errors import RunError
 from ..kernels import Info, Kernel
@@ -25,6 +26,8 @@ from ..target import Point, Target
 from .recording import Recording
 
 START, WARMUP, DRAWS, TUNING, RACING = 0, 1, 2, 3, 4  # the phases: first states, burn-in, what is kept; before it all
+
+_AT_ONCE = 2**20  # numbers: sites (or entries of s) times chains
 
 _CHAINS, _ALL = PartitionSpec("chains"), PartitionSpec()
 
@@ -101,7 +104,7 @@ def begin(mesh: Mesh, recording: Recording, rows: int, kernel: Kernel, target: T
     """The carry at these codes, with an empty block."""
 
     def begin_here(kernel: Kernel, target: Target, codes: jax.Array) -> Carry:
-        points = jax.vmap(lambda c: kernel.init(target, c))(codes)
+        points = jax.vmap(lambda c: kernel.init(target, c))(codes.astype(target.space.code_dtype))
         zero = jnp.zeros(codes.shape[0], default_float())
         shapes = jax.eval_shape(lambda: recording.row(target, points, zero, zero, _no_info(codes.shape[0])))
         block = {name: jnp.zeros((rows, *row.shape), row.dtype) for name, row in shapes.items()}
@@ -109,6 +112,26 @@ def begin(mesh: Mesh, recording: Recording, rows: int, kernel: Kernel, target: T
 
     specs: Any = (_ALL, _ALL, _CHAINS)
     return jax.shard_map(begin_here, mesh=mesh, in_specs=specs, out_specs=_CARRY, check_vma=False)(kernel, target, codes)
+
+
+def each_chain(kernel: Kernel, target: Target, step: Callable[[Any, Any], Any], keys: jax.Array, points: Point) -> Any:
+    """`step(key, point)` of all chains, as many at once as keep what a step computes in the processor's cache.
+
+    What all chains share, such as the basis of a preconditioner, is read once for those at once: there are more of them then.
+    """
+    num, shared = len(keys), sum(leaf.size for leaf in jax.tree.leaves(kernel))
+    most = max((_AT_ONCE + shared // 4) // target.space.size, 1)
+    at_once = max(n for n in range(1, num + 1) if num % n == 0 and n <= most)
+    if at_once == num:
+        return jax.vmap(step)(keys, points)
+
+    def some(i: jax.Array, state: tuple[Point, Info]) -> Any:
+        own = lambda x: jax.lax.dynamic_slice_in_dim(x, i * at_once, at_once)  # noqa: E731
+        apart = lambda x: stored(own, x)  # noqa: E731  # or the slice is made anew in all that reads it
+        new = jax.vmap(step)(own(keys), jax.tree.map(apart, state[0]))
+        return jax.tree.map(lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, i * at_once, 0), state, new)
+
+    return jax.lax.fori_loop(0, num // at_once, some, (points, _no_info(num)))
 
 
 @program(static_argnums=(0, 1))
@@ -124,7 +147,7 @@ def advance(
         keys, thin = jax.random.wrap_key_data(words, impl="threefry2x32"), clock["thin"]
 
         def step(t: jax.Array, carry: Carry) -> Carry:
-            points, info = jax.vmap(lambda k, x: kernel.step(random.fold_in(k, t), target, x))(keys, carry.points)
+            points, info = each_chain(kernel, target, lambda k, x: kernel.step(random.fold_in(k, t), target, x), keys, carry.points)
             fresh = t % thin == 0
             rate = jnp.where(fresh, 0, carry.rate) + info.acceptance_rate
             jump = jnp.where(fresh, 0, carry.jump) + info.jump

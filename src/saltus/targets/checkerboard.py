@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._fusion import stored, total
+from ..moves import over_values
 
 
 class Shifts:
@@ -87,30 +88,34 @@ class Checkerboard:
 
 
 def weighted(coupling: jax.Array, per_axis: dict[int, jax.Array]) -> jax.Array:
-    """Coupling: one number, or one per axis."""
-    return functools.reduce(operator.add, ((coupling[axis] if coupling.ndim else coupling) * x for axis, x in per_axis.items()))
+    """Coupling: one number, or one per axis. Sums of neighbours may be integers."""
+    if not coupling.ndim:
+        return coupling * functools.reduce(operator.add, per_axis.values()).astype(coupling.dtype)
+    return functools.reduce(operator.add, (coupling[axis] * x.astype(coupling.dtype) for axis, x in per_axis.items()))
 
 
 @dataclass(frozen=True)
 class Halves:
     r"""f(s) = sum over edges J_ij s_i s_j + sum_i h_i s_i, colour by colour: every edge joins two colours.
 
-    field: h from the params, as something that adds to (..., d); the sites of s come first, those of fields last.
-    step: how much more of the field a site has at code 1 than at code 0, where `saltus.Differences` wants that alone.
+    spread: codes as s, (..., d), in small integers. field: h from the params, as something that adds to (..., d).
+    step: how much more of the field a site has at code 1 than at code 0, where a packed table has that alone.
     """
 
     board: Checkerboard
+    spread: Callable[[jax.Array], jax.Array]
     field: Callable[[Any], jax.Array]
     step: float = 1.0
 
-    def table(self, params: Any, s: jax.Array, colour: int) -> jax.Array:
-        """As `saltus.Differences` has it, for the sites of one colour, given s of the other."""
-        return (self.step * self._local_field(params, s, colour)).T
+    def table(self, params: Any, codes: jax.Array, colour: int) -> jax.Array:
+        """The packed table of the sites of one colour, given the codes of the other."""
+        return self.step * (self.board.pull(params["coupling"], self.spread(codes), colour) + self._field(params, colour))
 
-    def value(self, params: Any, first: jax.Array, second: jax.Array) -> jax.Array:
-        """f, given s of either colour."""
-        alone = first.T * self.board.half(self.field(params), 0)
-        return total((alone + second.T * self._local_field(params, first, 1)).ravel())
+    def value(self, params: Any, first: jax.Array, second: jax.Array, table: jax.Array) -> jax.Array:
+        """f, given the codes of either colour and the table of the second."""
+        alone, rest = (self.spread(codes).astype(table.dtype) for codes in (first, second))
+        each = alone * self._field(params, 0) + rest * (table / self.step)
+        return total(over_values(jnp.add, each) if each.ndim > 1 else each)
 
-    def _local_field(self, params: Any, s: jax.Array, colour: int) -> jax.Array:
-        return self.board.pull(params["coupling"], s.T, colour) + self.board.half(self.field(params), colour)
+    def _field(self, params: Any, colour: int) -> jax.Array:
+        return self.board.half(self.field(params), colour)

@@ -10,12 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._fusion import stored
 from .._record import as_size, record, static
 from ..errors import TargetError
 from ..neighbours import Incidence
 from ..preconditioners import Sparse
 from ..structure import Graph
 from .checkerboard import Checkerboard, Halves, Shifts, weighted
+
+Spread = Callable[[jax.Array], jax.Array]
 
 
 @record
@@ -33,13 +36,15 @@ class Lattice:
         return [axis for axis, side in enumerate(self.shape) if side > 1]
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        """sum_j J_ij s_j for every site; s is (..., d)."""
+        """sum_j J_ij s_j for every site; s is (..., d), of floats or small integers."""
+        if not self.axes():
+            return jnp.zeros(s.shape, coupling.dtype)
         shifts = Shifts(self.shape, s)
-        return weighted(coupling, {axis: shifts.along(axis) for axis in self.axes()}) if self.axes() else jnp.zeros_like(s)
+        return weighted(coupling, {axis: shifts.along(axis) for axis in self.axes()})
 
-    def halves(self, field: Callable[[Any], jax.Array], step: float = 1.0) -> Halves | None:
-        """The closed forms of either colour, where there are two; field, step: see `Halves`."""
-        return Halves(Checkerboard(self.shape), field, step) if all(side % 2 == 0 for side in self.shape) else None
+    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], step: float = 1.0) -> Halves | None:
+        """The closed forms of either colour, where there are two; for the arguments see `Halves`."""
+        return Halves(Checkerboard(self.shape), spread, field, step) if all(side % 2 == 0 for side in self.shape) else None
 
     def weights(self, coupling: jax.Array) -> jax.Array:
         """One coupling per edge, in the order of the graph's edges."""
@@ -62,15 +67,18 @@ class Network:
     def num_sites(self) -> int:
         return self.graph.incidence.num_sites
 
-    def halves(self, field: Callable[[Any], jax.Array], step: float = 1.0) -> None:
+    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], step: float = 1.0) -> None:
         """None: sites of one colour lie anywhere, and would have to be gathered."""
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
         if s.ndim > 1:
             return jax.vmap(self.pull, (None, 0))(coupling, s)
-        incidence = self.graph.incidence
-        each = jnp.broadcast_to(coupling, (incidence.num_edges,))
-        return incidence.sum(lambda edge, other, sign: each[edge] * s[other])
+        return stored(self._pull, coupling, s.astype(coupling.dtype))  # a processor gathers floats faster than small integers
+
+    def _pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
+        if not coupling.ndim:
+            return coupling * self.graph.incidence.sum(lambda edge, other, sign: s[other])
+        return self.graph.incidence.sum(lambda edge, other, sign: coupling[edge] * s[other])
 
     def weights(self, coupling: jax.Array) -> jax.Array:
         return jnp.broadcast_to(coupling, (self.graph.incidence.num_edges,))

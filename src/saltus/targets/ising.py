@@ -9,7 +9,7 @@ import jax
 from .._fusion import total
 from .._record import as_float
 from ..errors import TargetError
-from ..local import Differences
+from ..local import ClosedForm
 from ..spaces import Spin
 from ..structure import Quadratic
 from ..target import Target
@@ -40,12 +40,20 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
     def differences(params: dict, x: jax.Array, codes: jax.Array) -> jax.Array:
         return 2 * (sites.pull(params["coupling"], x) + params["field"])
 
+    def both(params: dict, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
+        pull, x = sites.pull(params["coupling"], _spins(codes)), space.embed(codes)
+        return total(x * (0.5 * pull + params["field"])), 2 * (pull + params["field"])
+
     def structure(params: dict) -> tuple:
         return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
 
     params = {"coupling": coupling, "field": field}
-    exact = Differences(differences, exact=True, halves=sites.halves(_field, 2.0))
+    exact = ClosedForm(differences, exact=True, both=both, halves=sites.halves(_spins, _field, 2.0))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+
+
+def _spins(codes: jax.Array) -> jax.Array:
+    return 2 * codes - 1
 
 
 def _field(params: dict) -> jax.Array:

@@ -7,9 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._fusion import stored, total
 from .._record import as_float
 from ..errors import TargetError
-from ..local import Differences
+from ..local import ClosedForm
+from ..moves import over_values
 from ..spaces import Categorical
 from ..structure import Quadratic
 from ..target import Target
@@ -31,17 +33,25 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
         raise TargetError("`field` does not fit.", expected=f"shape ({num_states},) or {space.shape}", found=f"shape {field.shape}")
 
     def log_prob(params: dict, s: jax.Array) -> jax.Array:
-        return jnp.sum(s.T * (0.5 * sites.pull(params["coupling"], s.T) + _per_state(params["field"])))
+        return total(over_values(jnp.add, s.T * (0.5 * sites.pull(params["coupling"], s.T) + _per_state(params["field"]))))
 
     def differences(params: dict, s: jax.Array, codes: jax.Array) -> jax.Array:
         return (sites.pull(params["coupling"], s.T) + _per_state(params["field"])).T
+
+    def one_hot(codes: jax.Array) -> jax.Array:
+        return (codes == jnp.arange(num_states, dtype=codes.dtype)[:, None]).astype(jnp.int8)
+
+    def both(params: dict, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
+        s, h = one_hot(codes), _per_state(params["field"])
+        table = stored(sites.pull, params["coupling"], s) + h
+        return 0.5 * total(over_values(jnp.add, s.astype(table.dtype) * (table + h))), table
 
     def structure(params: dict) -> tuple:
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
         return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
 
     params = {"coupling": coupling, "field": field}
-    exact = Differences(differences, exact=True, halves=sites.halves(_field))
+    exact = ClosedForm(differences, exact=True, both=both, halves=sites.halves(one_hot, _field))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 

@@ -88,8 +88,8 @@ def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: Sta
         random.fold_in(chain_key(plan.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3
     )
     model = target.replace(params=combine(state.trained, frozen))
-    positive = data[visit[0]].astype(jnp.int32)
-    start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(jnp.int32)) if plan.persistent else positive
+    positive = data[visit[0]].astype(target.space.code_dtype)
+    start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(positive.dtype)) if plan.persistent else positive
     samples, rate, jump = _grouped_steps(chains_key, plan, model, start, state.tuner.settings(tune_key), state.tuner.groups)
 
     grad, energies = gradient(target, state.trained, frozen, positive, samples, plan.penalty)
@@ -119,7 +119,7 @@ def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
     def anew() -> jax.Array:
         which, draws = random.split(key)
         begins = random.unit(which, (len(codes), 1)) < plan.reinitialise
-        return jnp.where(begins, jax.vmap(plan.fresh.draw)(random.split(draws, len(codes))), codes)
+        return jnp.where(begins, jax.vmap(plan.fresh.draw)(random.split(draws, len(codes))).astype(codes.dtype), codes)
 
     return jax.lax.cond(plan.reinitialise > 0, anew, lambda: codes)
 
