@@ -151,16 +151,20 @@ class Differences(LocalModel):
 
 @record
 class ClosedForm(Differences):
-    """Exact differences of a model of ours, which knows them in the form that Points keep, and f with them."""
+    """Exact differences of a model of ours, which knows f with them, and what small thing a Point keeps for them."""
 
-    both: Callable = static(default=None)  # (params, codes) -> (f, packed table)
+    both: Callable = static(default=None)  # (params, codes) -> (f, local)
+    table: Callable = static(default=None)  # (params, local) -> packed table
     halves: Any = static(default=None)  # `targets.checkerboard.Halves`: the same for one of two colours at a time
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
         return self.both(target.params, codes)
 
     def packed(self, target: Target, codes: jax.Array) -> jax.Array:
-        return self.both(target.params, codes)[1]
+        return self.table(target.params, self.both(target.params, codes)[1])
+
+    def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
+        return target.space.unpacked(codes, self.table(target.params, local))
 
 
 LOCAL_MODELS = {"gradient": Gradient, "exact": ExactDifferences, "hessian_diag": HessianDiag}

@@ -95,7 +95,7 @@ class Gibbs(Kernel):
         for colour, own in enumerate(jnp.split(u, 2)):
             table = closed.table(target.params, codes[1 - colour], colour)
             codes[colour] = stored(space.choose, codes[colour], table, own.reshape(units, -1))
-        f = closed.value(target.params, *codes, table)
+        f = stored(closed.value, target.params, *codes, table)
         travelled = jax.tree.map(jnp.add, *map(space.travel, x.local, codes))  # x.codes are not read, nor copied for it
         return Point(stored(closed.board.join, *codes), f, tuple(codes)), travelled
 

@@ -63,6 +63,7 @@ class Run:
     deadline: float = np.inf
     keyed: int = 0  # the phase that `keys` are of
     keys: Any = None
+    full: Any = None  # (start, block) of a full block that has not been handed over yet
 
     def __post_init__(self) -> None:
         if isinstance(self.settings.thin, int):
@@ -99,15 +100,16 @@ class Run:
         return self.phase == DRAWS and self.done == self.total
 
     def advance(self, steps: int) -> None:
-        """That many steps, within this block and phase; then hand over the block if it is full."""
+        """That many steps, within this block and phase. While they are made, the block before is handed over, if it was full."""
         start = self.block_start
         clock = {"first": np.int32(self.done), "stop": np.int32(self.done + steps)}
         clock |= {"start": np.int32(start), "thin": np.int32(self.thin)}
         self.carry = advance(self.mesh, self.recording, self.kernel, self.target, self.words(), self.carry, clock)
+        self.hand_over_full()
         jax.block_until_ready(self.carry)
         self.done += steps
         if self.num_rows - start == self.rows:
-            self.hand_over(start, self.rows)
+            self.full = start, self.carry.block
 
     def words(self) -> Any:
         """(chains, 2) of their keys in this phase, laid out over the devices."""
@@ -125,18 +127,28 @@ class Run:
         kept = slice(max(row - start, 0), self.num_rows - start)
         return {name: rows[kept, : self.settings.num_chains] for name, rows in host.items()}
 
-    def hand_over(self, start: int, num_rows: int, unfinished: bool = False) -> None:
+    def hand_over_full(self) -> None:
+        """The last full block, if it is still here."""
+        if self.full:
+            (start, block), self.full = self.full, None
+            self._write(start, self.rows, block)
+
+    def hand_over(self, unfinished: bool = False) -> None:
+        """All rows of this phase that are still here, those of the block being filled with them."""
+        self.hand_over_full()
+        self._write(self.block_start, self.num_rows - self.block_start, self.carry.block, unfinished)
+
+    def _write(self, start: int, num_rows: int, block: dict[str, jax.Array], unfinished: bool = False) -> None:
         """Rows start..start + num_rows go where this phase is kept."""
         if num_rows and self.kept.wants(self.phase):
-            block = fetch(self.carry.block)
-            block = {name: np.array(rows[:num_rows, : self.settings.num_chains]) for name, rows in block.items()}
-            self.kept.write(self.phase, start, block, unfinished)
+            rows = {name: x[:num_rows, : self.settings.num_chains] for name, x in fetch(block).items()}
+            self.kept.write(self.phase, start, rows, unfinished)
 
     def next_phase(self) -> bool:
         """From warm-up to draws, once its last rows are handed over; whether that was now."""
         over = self.phase == WARMUP and self.done == self.total
         if over:
-            self.hand_over(self.block_start, self.num_rows - self.block_start)
+            self.hand_over()
             if not self.steps_per_draw:
                 self.choose_thin()
             self.phase, self.done = DRAWS, 0
@@ -161,7 +173,7 @@ class Run:
 
     def end(self) -> None:
         """The rows of the block that was being filled; the state keeps them too."""
-        self.hand_over(self.block_start, self.num_rows - self.block_start, unfinished=True)
+        self.hand_over(unfinished=True)
         if not self.num_draws:  # no draw at all: none of every variable
             none = {name: np.zeros((0, self.settings.num_chains, *x.shape[2:]), x.dtype) for name, x in self.carry.block.items()}
             self.kept.write(DRAWS, 0, none, unfinished=True)
@@ -172,6 +184,7 @@ class Run:
 
     def save(self) -> None:
         """Write the state; blocks it counts on are written already."""
+        self.hand_over_full()
         if not self.checkpoint:
             return
         filled = self.num_rows - self.block_start

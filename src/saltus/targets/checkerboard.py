@@ -84,14 +84,20 @@ class Checkerboard:
         first_of_two = shifts.index[1:].sum(axis=0) % 2 == colour
         beyond = jnp.where(first_of_two, shifts.by(-shifts.row), shifts.by(shifts.row))
         rows = {0: shifts.by(0) + beyond if self.shape[0] > 2 else shifts.by(0)}
-        return weighted(coupling, rows | {axis: shifts.along(axis) for axis in range(1, len(self.shape))})
+        near = weighted(coupling, rows | {axis: shifts.along(axis) for axis in range(1, len(self.shape))})
+        return pulled(coupling, near)
 
 
 def weighted(coupling: jax.Array, per_axis: dict[int, jax.Array]) -> jax.Array:
-    """Coupling: one number, or one per axis. Sums of neighbours may be integers."""
-    if not coupling.ndim:
-        return coupling * functools.reduce(operator.add, per_axis.values()).astype(coupling.dtype)
-    return functools.reduce(operator.add, (coupling[axis] * x.astype(coupling.dtype) for axis, x in per_axis.items()))
+    """Sums of neighbours along each axis, put together: times the coupling of the axis, where there is one for each."""
+    if coupling.ndim:
+        per_axis = {axis: coupling[axis] * x.astype(coupling.dtype) for axis, x in per_axis.items()}
+    return functools.reduce(operator.add, per_axis.values())
+
+
+def pulled(coupling: jax.Array, near: jax.Array) -> jax.Array:
+    """sum_j J_ij s_j from what `weighted` has put together."""
+    return near if coupling.ndim else coupling * near.astype(coupling.dtype)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ..errors import TargetError
 from ..neighbours import Incidence
 from ..preconditioners import Sparse
 from ..structure import Graph
-from .checkerboard import Checkerboard, Halves, Shifts, weighted
+from .checkerboard import Checkerboard, Halves, Shifts, pulled, weighted
 
 Spread = Callable[[jax.Array], jax.Array]
 
@@ -37,8 +37,12 @@ class Lattice:
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
         """sum_j J_ij s_j for every site; s is (..., d), of floats or small integers."""
+        return pulled(coupling, self.near(coupling, s))
+
+    def near(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
+        """What `pulled` makes a pull of: sum_j s_j, as small as s is, where all edges have one coupling; else the pull itself."""
         if not self.axes():
-            return jnp.zeros(s.shape, coupling.dtype)
+            return jnp.zeros_like(s)
         shifts = Shifts(self.shape, s)
         return weighted(coupling, {axis: shifts.along(axis) for axis in self.axes()})
 
@@ -71,13 +75,16 @@ class Network:
         """None: sites of one colour lie anywhere, and would have to be gathered."""
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        if s.ndim > 1:
-            return jax.vmap(self.pull, (None, 0))(coupling, s)
-        return stored(self._pull, coupling, s.astype(coupling.dtype))  # a processor gathers floats faster than small integers
+        return pulled(coupling, self.near(coupling, s))
 
-    def _pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
+    def near(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
+        if s.ndim > 1:
+            return jax.vmap(self.near, (None, 0))(coupling, s)
+        return stored(self._near, coupling, s.astype(coupling.dtype))  # a processor gathers floats faster than small integers
+
+    def _near(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
         if not coupling.ndim:
-            return coupling * self.graph.incidence.sum(lambda edge, other, sign: s[other])
+            return self.graph.incidence.sum(lambda edge, other, sign: s[other])
         return self.graph.incidence.sum(lambda edge, other, sign: coupling[edge] * s[other])
 
     def weights(self, coupling: jax.Array) -> jax.Array:

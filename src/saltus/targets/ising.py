@@ -13,6 +13,7 @@ from ..local import ClosedForm
 from ..spaces import Spin
 from ..structure import Quadratic
 from ..target import Target
+from .checkerboard import pulled
 from .interaction import coupling_matrix, interaction
 
 
@@ -41,14 +42,17 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
         return 2 * (sites.pull(params["coupling"], x) + params["field"])
 
     def both(params: dict, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
-        pull, x = sites.pull(params["coupling"], _spins(codes)), space.embed(codes)
-        return total(x * (0.5 * pull + params["field"])), 2 * (pull + params["field"])
+        near, x = sites.near(params["coupling"], _spins(codes)), space.embed(codes)
+        return total(x * (0.5 * pulled(params["coupling"], near) + params["field"])), near
+
+    def table(params: dict, near: jax.Array) -> jax.Array:
+        return 2 * (pulled(params["coupling"], near) + params["field"])
 
     def structure(params: dict) -> tuple:
         return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
 
     params = {"coupling": coupling, "field": field}
-    exact = ClosedForm(differences, exact=True, both=both, halves=sites.halves(_spins, _field, 2.0))
+    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(_spins, _field, 2.0))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 

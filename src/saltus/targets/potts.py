@@ -15,6 +15,7 @@ from ..moves import over_values
 from ..spaces import Categorical
 from ..structure import Quadratic
 from ..target import Target
+from .checkerboard import pulled
 from .interaction import coupling_matrix, interaction
 
 
@@ -43,15 +44,19 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
 
     def both(params: dict, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
         s, h = one_hot(codes), _per_state(params["field"])
-        table = stored(sites.pull, params["coupling"], s) + h
-        return 0.5 * total(over_values(jnp.add, s.astype(table.dtype) * (table + h))), table
+        near = stored(sites.near, params["coupling"], s)
+        each = 0.5 * pulled(params["coupling"], near) + h
+        return total(over_values(jnp.add, s.astype(each.dtype) * each)), near
+
+    def table(params: dict, near: jax.Array) -> jax.Array:
+        return pulled(params["coupling"], near) + _per_state(params["field"])
 
     def structure(params: dict) -> tuple:
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
         return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
 
     params = {"coupling": coupling, "field": field}
-    exact = ClosedForm(differences, exact=True, both=both, halves=sites.halves(one_hot, _field))
+    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(one_hot, _field))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 
