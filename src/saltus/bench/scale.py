@@ -77,6 +77,10 @@ def _potts(kernel: Kernel, side: int) -> Problem:
     return kernel, saltus.targets.potts((side, side), 3, 0.5)
 
 
+def _potts_graph(kernel: Kernel, side: int) -> Problem:
+    return kernel, saltus.targets.potts(lattice_edges(side), 3, 0.5)
+
+
 def lattices() -> list[Line]:
     return [
         *_grows("lattice, NCG", partial(_ising, saltus.NCG(1.0))),
@@ -92,6 +96,7 @@ def graphs() -> list[Line]:
         *_grows("graph, NCG", partial(_ising_graph, saltus.NCG(1.0))),
         *_grows("graph, coloured Gibbs", partial(_ising_graph, saltus.Gibbs("coloured"))),
         *_grows("graph, BlockGibbs", partial(_ising_graph, saltus.BlockGibbs())),
+        *_grows("Potts graph, NCG", partial(_potts_graph, saltus.NCG(1.0))),
     ]
 
 

@@ -128,25 +128,26 @@ def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, 
     """(codes, acceptance rate, jump) after K steps, means (groups,); each group of chains has settings of its own."""
     num = len(codes)
     keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
-    if groups == 1:
-        codes, rate, jump = _steps(keys, plan, model, codes, settings)
-        return codes, rate[None], jump[None]
-    each = jnp.arange(groups * -(-num // groups)).reshape(groups, -1) % num  # a group that is short repeats the first chains
-    run = jax.vmap(lambda rows, own: _steps(keys[rows], plan, model, codes[rows], own))
-    codes, rate, jump = run(each, settings)
-    return codes.reshape(-1, codes.shape[-1])[:num], rate, jump
+    if groups > 1:
+        size = -(-num // groups)
+        rows = jnp.arange(groups * size) % num  # a group that is short repeats the first chains
+        keys, codes = keys[rows], codes[rows]
+        settings = {name: jnp.repeat(values, size) for name, values in settings.items()}
+    codes, *told = _steps(keys, plan, model, codes, settings, None if groups == 1 else 0)
+    return codes[:num], *(jnp.mean(x.reshape(groups, -1), axis=1) for x in told)
 
 
-def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array]) -> tuple:
-    """Of one group. f is evaluated anew at the start: the model has changed."""
-    kernel = changed(plan.kernel, **settings)
-    points = jax.vmap(lambda c: kernel.init(model, c))(codes)
-    none = jnp.zeros((), default_float())
+def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array], own: int | None) -> tuple:
+    """(codes, acceptance rate, jump), of every chain; own: 0 where each has settings of its own. f is evaluated anew at the
+    start: the model has changed."""
+    none = jnp.zeros(len(codes), default_float())
+    points = jax.vmap(lambda own, c: changed(plan.kernel, **own).init(model, c), (own, 0))(settings, codes)
 
     def step(t: jax.Array, carry: Any) -> Any:
         points, rate, jump = carry
-        points, info = jax.vmap(lambda k, x: kernel.step(random.fold_in(k, t), model, x))(keys, points)
-        return points, rate + jnp.mean(info.acceptance_rate), jump + jnp.mean(info.jump)
+        one = lambda own, k, x: changed(plan.kernel, **own).step(random.fold_in(k, t), model, x)  # noqa: E731
+        points, info = jax.vmap(one, (own, 0, 0))(settings, keys, points)
+        return points, rate + info.acceptance_rate, jump + info.jump
 
     points, rate, jump = jax.lax.fori_loop(0, plan.num_steps, step, (points, none, none))
     return points.codes, rate / plan.num_steps, jump / plan.num_steps
