@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from ._record import record, static
+from ._record import default_float, record, static
 from .errors import TargetError
 from .moves import Moves
 
@@ -57,6 +57,10 @@ class LocalModel:
     def evaluations(self, space: Space) -> int:
         """Evaluations of f, with or without its gradient, for one state's local model."""
         return 1
+
+    def by_definition(self) -> LocalModel:
+        """The same without what is known of log_prob besides: f is asked for."""
+        return self
 
 
 @record
@@ -158,7 +162,11 @@ class ClosedForm(Differences):
     halves: Any = static(default=None)  # `targets.checkerboard.Halves`: the same for one of two colours at a time
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
-        return self.both(target.params, codes)
+        f, local = self.both(target.params, codes)
+        return f.astype(default_float()), local
+
+    def by_definition(self) -> LocalModel:
+        return Differences(self.fn, self.exact)
 
     def packed(self, target: Target, codes: jax.Array) -> jax.Array:
         return self.table(target.params, self.both(target.params, codes)[1])

@@ -34,7 +34,7 @@ class Space:
         self.num_values = len(self.values)
         self.shape = (self.num_sites, *self.values.shape[1:])
         self.size = math.prod(self.shape)
-        self.code_dtype = np.min_scalar_type(-self.num_values)  # the smallest integers that hold differences of codes
+        self.code_dtype = np.min_scalar_type(-self.num_values - 1)  # the smallest that hold k and differences of codes
         self._description = description or f"{type(self).__name__}({num_sites}, {self.num_values})"
         self._evenly = self.values.ndim == 1 and np.allclose(
             self.values, np.linspace(self.values[0], self.values[-1], self.num_values), rtol=0, atol=1e-12 * np.ptp(self.values)
@@ -348,8 +348,7 @@ class Space:
 
     def within(self, codes: jax.Array, radius: jax.Array) -> Moves:
         """Scores 0 within `radius` hops and -inf beyond."""
-        hops = self.hops(codes, jnp.arange(self.num_values, dtype=codes.dtype)[:, None])
-        near = hops.astype(jnp.int32) <= radius
+        near = self.hops(codes.astype(jnp.int32), jnp.arange(self.num_values, dtype=jnp.int32)[:, None]) <= radius
         return self.moves(codes, jnp.where(near, 0.0, -jnp.inf).astype(default_float()).T)
 
 

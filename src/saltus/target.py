@@ -102,7 +102,9 @@ class Target:
             )
         kept = {name: getattr(self, name) for name in ("log_prob", "space", "params", "differences", "names", "initial")}
         kept |= {"structure": self.structure_of or self.declared, "truth": None if stale else self.truth}
-        return Target(**{**kept, "verify": self.verify, **changes})
+        another = stale - {"params"}  # what was known of the old log_prob has to be tested on the new one
+        kept |= {"differences": self.differences.by_definition(), "verify": True} if another else {"verify": self.verify}
+        return Target(**{**kept, **changes})
 
     def _with_params(self, params: Any) -> Target:
         new = changed(self, params=params)

@@ -19,8 +19,13 @@ def ising(shape):
     return saltus.targets.ising(shape, RNG.normal(size=len(shape)), RNG.normal(size=np.prod(shape)))
 
 
-def potts(shape):
-    return saltus.targets.potts(shape, 3, RNG.normal(size=len(shape)), RNG.normal(size=(np.prod(shape), 3)))
+def potts(shape, num_states=3):
+    field = RNG.normal(size=(np.prod(shape), num_states))
+    return saltus.targets.potts(shape, num_states, RNG.normal(size=len(shape)), field)
+
+
+def two_states(shape):
+    return potts(shape, 2)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -32,7 +37,7 @@ def test_what_is_split_is_joined_and_has_the_colours_of_the_graph(shape):
     assert [set(np.asarray(half).tolist()) for half in board.split(colours)] == [{0}, {1}]
 
 
-@pytest.mark.parametrize("make", [ising, potts])
+@pytest.mark.parametrize("make", [ising, potts, two_states])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_halves_say_what_the_whole_lattice_says(make, shape):
     with jax.enable_x64(True):
@@ -42,9 +47,24 @@ def test_halves_say_what_the_whole_lattice_says(make, shape):
         parts = halves.board.split(codes)
         whole = halves.board.split(target.differences.packed(target, codes))
         for colour in (0, 1):
-            table = halves.table(target.params, parts[1 - colour], colour)
-            np.testing.assert_allclose(table, whole[colour], atol=1e-12)
-        np.testing.assert_allclose(halves.value(target.params, *parts, table), target.value(codes), atol=1e-12)
+            pull = halves.pull(target.params, parts[1 - colour], colour)
+            np.testing.assert_allclose(halves.packed(pull), whole[colour], atol=1e-12)
+        np.testing.assert_allclose(halves.value(target.params, *parts, pull), target.value(codes), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [saltus.Gibbs("coloured"), saltus.Gibbs(), saltus.NCG(1.0), saltus.GWG()], ids=repr)
+def test_two_states_are_certified(kernel):
+    saltus.testing.check_kernel(kernel, two_states((2, 2)))
+
+
+def test_a_target_of_float32_sweeps_in_float64():
+    """Built before x64 is enabled, as a long session does it."""
+    for target in (ising((2, 4)), potts((2, 4))):
+        with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+            for kernel in (saltus.Gibbs("coloured"), saltus.NCG(1.0)):
+                x = kernel.init(target, np.zeros(8, int))
+                y, _ = kernel.step(jax.random.key(0), target, x)
+                assert x.log_prob.dtype == y.log_prob.dtype == jnp.float64
 
 
 def test_only_lattices_of_even_sides_have_halves():

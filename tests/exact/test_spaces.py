@@ -52,14 +52,15 @@ def test_embed_show_and_encode_broadcast_over_leading_axes(space):
 
 @pytest.mark.parametrize("k", [2, 127, 128, 129, 300])
 def test_a_run_keeps_codes_in_the_smallest_signed_type_and_nothing_wraps_round(k):
-    space = saltus.Ordinal(2, np.arange(k))
-    assert space.code_dtype == (np.int8 if k <= 128 else np.int16)
-    codes = jnp.array([0, k - 1])
-    small = codes.astype(space.code_dtype)
-    for function in (space.embed, space.show, lambda c: space.hops(c, c[::-1]), lambda c: space.travel(c, c[::-1])):
-        jax.tree.map(np.testing.assert_array_equal, function(small), function(codes))
-    near = [np.asarray(space.within(c, jnp.int32(k - 2)).scores) for c in (small, codes)]
-    np.testing.assert_array_equal(*near)
+    for space in (saltus.Ordinal(2, np.arange(k)), saltus.Clock(2, k)) if k > 2 else (saltus.Spin(2),):
+        assert space.code_dtype == (np.int8 if k < 128 else np.int16)
+        codes = jnp.array([0, k - 1])
+        small = codes.astype(space.code_dtype)
+        hops, travel = (lambda c, space=space: space.hops(c, c[::-1])), (lambda c, space=space: space.travel(c, c[::-1]))
+        for function in (space.embed, space.show, hops, travel, lambda c, space=space: jnp.asarray(space.values)[c]):
+            jax.tree.map(np.testing.assert_array_equal, function(small), function(codes))
+        near = [np.asarray(space.within(c, jnp.int32(k // 2 - 1)).scores) for c in (small, codes)]
+        np.testing.assert_array_equal(*near)
 
 
 def test_shown_forms_are_what_a_person_reads():

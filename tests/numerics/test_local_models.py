@@ -63,6 +63,8 @@ def test_closed_forms_of_the_lattice_models_are_exact():
             saltus.targets.ising([(0, 1), (1, 2), (4, 1), (3, 0)], [0.1, -0.4, 0.2, 0.9], field=0.3),
             saltus.targets.potts((3, 3), 4, 0.7, field=[0.1, 0.2, 0.3, 0.0]),
             saltus.targets.potts([(0, 1), (1, 2), (0, 2)], 3, 0.7),
+            saltus.targets.potts((2, 4), 2, 0.7, field=[0.1, 0.3]),
+            saltus.targets.potts([(0, 1), (1, 2), (0, 2)], 2, [0.7, 0.2, -0.1]),
         ):
             codes = target.space.random(jax.random.key(0))
             closed, exact = table_of(target, codes), table_of(target.replace(differences="exact"), codes)
@@ -71,6 +73,18 @@ def test_closed_forms_of_the_lattice_models_are_exact():
             np.testing.assert_allclose(target.differences.evaluate(target, small)[0], target.value(codes), atol=1e-12)
             packed = target.differences.packed(target, small)
             np.testing.assert_allclose(packed, by_definition.packed(target, codes), atol=1e-12)
+
+
+def test_what_is_known_of_a_log_prob_is_not_said_of_another():
+    lattice = saltus.targets.ising((2, 4), 0.4)
+    other = lambda params, s: 3 * lattice.log_prob(params, s) + 10 * s[0]  # noqa: E731
+    with pytest.raises(saltus.TargetError):
+        lattice.replace(log_prob=other)
+    free = lattice.replace(log_prob=other, differences="gradient", structure=None)
+    up = np.ones(8, int)
+    assert float(saltus.evaluate(free, up).log_prob) == pytest.approx(3 * 0.4 * 12 + 10)
+    higher = lattice.replace(log_prob=lambda params, s: lattice.log_prob(params, s) + 1.0)
+    assert float(saltus.evaluate(higher, up).log_prob) == pytest.approx(0.4 * 12 + 1)
 
 
 def test_a_lattice_counts_each_edge_once():

@@ -14,6 +14,7 @@ import saltus
 from .. import random
 from .._record import changed
 from ..kernels import Kernel
+from ..kernels.metropolis import metropolis
 from ..target import Target
 from .clock import seconds_per_step
 from .lines import Line
@@ -35,6 +36,7 @@ def parts(name: str) -> dict[str, float]:
         "random numbers": _random_numbers(target, chains),
         "proposal": _per_chain(_proposal, codes, kernel, target, x, u),
         "ratio": _per_chain(_ratio, codes, kernel, target, x, u),
+        "select": _per_chain(_select, codes, kernel, target, x, u),
     }
     seconds = {part: float(np.median(each)) for part, each in seconds_per_step(loops, repeats=5).items()}
     seconds["with a run's records"] = _run_seconds(kernel, target, chains, seconds["step"])
@@ -66,6 +68,14 @@ def _proposal(kernel: Kernel, target: Target, x: Any, u: jax.Array) -> jax.Array
 def _ratio(kernel: Kernel, target: Target, x: Any, u: jax.Array) -> jax.Array:
     y = changed(x, codes=target.space.num_values - 1 - x.codes)
     return jnp.where(kernel.log_ratio(target, x, y, None) > _NEVER, 0, y.codes)
+
+
+def _select(kernel: Kernel, target: Target, x: Any, u: jax.Array) -> jax.Array:
+    """The accept/reject step, given the ratio, and what it tells."""
+    y = changed(x, codes=target.space.num_values - 1 - x.codes)
+    kept, info = metropolis(jax.random.key(0), target.space, x, y, u[0, 0] - 0.5)
+    total = info.jump + sum(jnp.sum(leaf.astype(info.jump.dtype)) for leaf in jax.tree.leaves(kept.local))
+    return jnp.where(total > _NEVER, 0, kept.codes)
 
 
 def _random_numbers(target: Target, chains: int) -> Loop:

@@ -66,7 +66,7 @@ def peers() -> list[Line]:
     runs: dict[str, tuple[Target, int, dict[str, Callable[[], Peer]]]] = {
         "W1": (
             ising,
-            5000,
+            2000,  # as many as thrml's
             {
                 "thrml": lambda: thrml_ising((10, 10), coupling),
                 "numpyro": lambda: numpyro_gibbs(ising.value, 100),
@@ -88,5 +88,4 @@ def peers() -> list[Line]:
 def _rates(target: Target, run: Callable[[], Peer], repeats: int = 5) -> np.ndarray:
     """Effective draws a second, of so many runs. The reference state is the same for all."""
     reference = np.arange(target.space.num_sites) % 2
-    made = [run() for _ in range(repeats)]
-    return np.array([effective(target, each.states, reference) / each.seconds for each in made])
+    return np.array([effective(target, made.states, reference) / made.seconds for made in (run() for _ in range(repeats))])

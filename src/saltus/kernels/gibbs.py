@@ -93,9 +93,10 @@ class Gibbs(Kernel):
         units = random.num_units(space.num_values)
         u = random.unit(key, (units * space.num_sites,))
         for colour, own in enumerate(jnp.split(u, 2)):
-            table = closed.table(target.params, codes[1 - colour], colour)
-            codes[colour] = stored(space.choose, codes[colour], table, own.reshape(units, -1))
-        f = stored(closed.value, target.params, *codes, table)
+            pull = closed.pull(target.params, codes[1 - colour], colour)
+            choose = lambda codes, pull, u: space.choose(codes, closed.packed(pull), u)  # noqa: E731
+            codes[colour] = stored(choose, codes[colour], pull, own.reshape(units, -1))
+        f = stored(closed.value, target.params, *codes, pull).astype(default_float())
         travelled = jax.tree.map(jnp.add, *map(space.travel, x.local, codes))  # x.codes are not read, nor copied for it
         return Point(stored(closed.board.join, *codes), f, tuple(codes)), travelled
 

@@ -104,8 +104,10 @@ class Run:
         start = self.block_start
         clock = {"first": np.int32(self.done), "stop": np.int32(self.done + steps)}
         clock |= {"start": np.int32(start), "thin": np.int32(self.thin)}
-        self.carry = advance(self.mesh, self.recording, self.kernel, self.target, self.words(), self.carry, clock)
-        self.hand_over_full()
+        try:
+            self.carry = advance(self.mesh, self.recording, self.kernel, self.target, self.words(), self.carry, clock)
+        finally:
+            self.hand_over_full()
         jax.block_until_ready(self.carry)
         self.done += steps
         if self.num_rows - start == self.rows:

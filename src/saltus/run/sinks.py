@@ -24,7 +24,7 @@ class Sink(Protocol):
 
 
 class Memory:
-    """(chains, draws, ...) arrays, codes already shown."""
+    """(chains, draws, ...) arrays, codes already shown. Draw after draw in memory, so that a block touches pages of its own only."""
 
     def __init__(self, space: Space, most_rows: int):
         self.space, self.most_rows, self.num_rows = space, most_rows, 0
@@ -34,12 +34,12 @@ class Memory:
         for name, rows in block.items():
             shown = self.space.labelled(rows) if name == "s" else rows
             if name not in self.arrays:  # pages are taken as they are filled
-                self.arrays[name] = np.empty((shown.shape[1], self.most_rows, *shown.shape[2:]), shown.dtype)
-            self.arrays[name][:, start : start + len(shown)] = np.moveaxis(shown, 0, 1)
+                self.arrays[name] = np.empty((self.most_rows, *shown.shape[1:]), shown.dtype)
+            self.arrays[name][start : start + len(shown)] = shown
             self.num_rows = start + len(shown)
 
     def result(self) -> dict[str, np.ndarray]:
-        return {name: array[:, : self.num_rows] for name, array in self.arrays.items()}
+        return {name: np.moveaxis(array[: self.num_rows], 0, 1) for name, array in self.arrays.items()}
 
 
 class Segments:

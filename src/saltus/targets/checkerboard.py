@@ -105,22 +105,22 @@ class Halves:
     r"""f(s) = sum over edges J_ij s_i s_j + sum_i h_i s_i, colour by colour: every edge joins two colours.
 
     spread: codes as s, (..., d), in small integers. field: h from the params, as something that adds to (..., d).
-    step: how much more of the field a site has at code 1 than at code 0, where a packed table has that alone.
+    packed: the pull on sites, J s + h, as a table as `Space.packed` has it.
     """
 
     board: Checkerboard
     spread: Callable[[jax.Array], jax.Array]
     field: Callable[[Any], jax.Array]
-    step: float = 1.0
+    packed: Callable[[jax.Array], jax.Array]
 
-    def table(self, params: Any, codes: jax.Array, colour: int) -> jax.Array:
-        """The packed table of the sites of one colour, given the codes of the other."""
-        return self.step * (self.board.pull(params["coupling"], self.spread(codes), colour) + self._field(params, colour))
+    def pull(self, params: Any, codes: jax.Array, colour: int) -> jax.Array:
+        """On the sites of one colour, given the codes of the other."""
+        return self.board.pull(params["coupling"], self.spread(codes), colour) + self._field(params, colour)
 
-    def value(self, params: Any, first: jax.Array, second: jax.Array, table: jax.Array) -> jax.Array:
-        """f, given the codes of either colour and the table of the second."""
-        alone, rest = (self.spread(codes).astype(table.dtype) for codes in (first, second))
-        each = alone * self._field(params, 0) + rest * (table / self.step)
+    def value(self, params: Any, first: jax.Array, second: jax.Array, pull: jax.Array) -> jax.Array:
+        """f, given the codes of either colour and the pull on the second."""
+        alone, rest = (self.spread(codes).astype(pull.dtype) for codes in (first, second))
+        each = alone * self._field(params, 0) + rest * pull
         return total(over_values(jnp.add, each) if each.ndim > 1 else each)
 
     def _field(self, params: Any, colour: int) -> jax.Array:

@@ -46,9 +46,9 @@ class Lattice:
         shifts = Shifts(self.shape, s)
         return weighted(coupling, {axis: shifts.along(axis) for axis in self.axes()})
 
-    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], step: float = 1.0) -> Halves | None:
+    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> Halves | None:
         """The closed forms of either colour, where there are two; for the arguments see `Halves`."""
-        return Halves(Checkerboard(self.shape), spread, field, step) if all(side % 2 == 0 for side in self.shape) else None
+        return Halves(Checkerboard(self.shape), spread, field, packed) if all(side % 2 == 0 for side in self.shape) else None
 
     def weights(self, coupling: jax.Array) -> jax.Array:
         """One coupling per edge, in the order of the graph's edges."""
@@ -71,7 +71,7 @@ class Network:
     def num_sites(self) -> int:
         return self.graph.incidence.num_sites
 
-    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], step: float = 1.0) -> None:
+    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> None:
         """None: sites of one colour lie anywhere, and would have to be gathered."""
 
     def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:

@@ -46,18 +46,22 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
         return total(x * (0.5 * pulled(params["coupling"], near) + params["field"])), near
 
     def table(params: dict, near: jax.Array) -> jax.Array:
-        return 2 * (pulled(params["coupling"], near) + params["field"])
+        return _packed(pulled(params["coupling"], near) + params["field"])
 
     def structure(params: dict) -> tuple:
         return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
 
     params = {"coupling": coupling, "field": field}
-    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(_spins, _field, 2.0))
+    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(_spins, _field, _packed))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 
 def _spins(codes: jax.Array) -> jax.Array:
     return 2 * codes - 1
+
+
+def _packed(pull: jax.Array) -> jax.Array:
+    return 2 * pull
 
 
 def _field(params: dict) -> jax.Array:

@@ -49,14 +49,17 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
         return total(over_values(jnp.add, s.astype(each.dtype) * each)), near
 
     def table(params: dict, near: jax.Array) -> jax.Array:
-        return pulled(params["coupling"], near) + _per_state(params["field"])
+        return packed(pulled(params["coupling"], near) + _per_state(params["field"]))
+
+    def packed(pull: jax.Array) -> jax.Array:
+        return space.packed(pull.T)
 
     def structure(params: dict) -> tuple:
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
         return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
 
     params = {"coupling": coupling, "field": field}
-    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(one_hot, _field))
+    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(one_hot, _field, packed))
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 
