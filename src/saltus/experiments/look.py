@@ -100,6 +100,12 @@ def _rates(cell: dict[str, Any], axis: str) -> np.ndarray:
     return ess[ess > 0] / cell[axis][-1] * _PER[axis]
 
 
+def with_errors(panel: Any, x: Any, errors: Any, **style: Any) -> None:
+    """Means with two standard errors to either side, for a log axis: a bar that would reach zero ends at a third of the mean."""
+    below = [min(2 * e.error, 2 / 3 * e.mean) for e in errors]
+    panel.errorbar(x, [e.mean for e in errors], [below, [2 * e.error for e in errors]], capsize=2, **style)
+
+
 def legend(figure: Any, axes: Any, columns: int) -> None:
     """One for the whole figure, above it."""
     handles, labels = axes.get_legend_handles_labels()

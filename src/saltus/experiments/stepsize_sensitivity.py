@@ -51,7 +51,7 @@ def draw(results: Results) -> dict[str, Any]:
             found = [(factor(problem), cells) for (problem, name), cells in results.items() if name == sampler]
             drawn, x, errors = look.look(sampler), [f for f, _ in found], [found_error(cells) for _, cells in found]
             style = {"color": drawn.colour, "label": drawn.label, "marker": "o", "markersize": 4}
-            axes[0, 0].errorbar(x, [e.mean for e in errors], [2 * e.error for e in errors], capsize=2, **style)
+            look.with_errors(axes[0, 0], x, errors, **style)
             axes[0, 1].plot(x, [sum(c["last"]["acceptance"] for c in cells) / len(cells) for _, cells in found], **style)
         axes[0, 0].axhline(0.125, color="#888888", linewidth=0.9, linestyle=(0, (4, 3)))
         axes[0, 0].set(yscale="log", ylabel="error of J, Frobenius / √d")

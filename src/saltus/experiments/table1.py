@@ -67,6 +67,6 @@ def _curve(panel: Any, sampler: str, results: Results) -> None:
     errors = [found_error(measured) for measured in chosen]
     x = [measured[0]["num_steps"] for measured in chosen]
     style = {"color": drawn.colour, "linestyle": drawn.line, "label": drawn.label, "marker": "o", "markersize": 4}
-    panel.errorbar(x, [e.mean for e in errors], [2 * e.error for e in errors], capsize=2, **style)
+    look.with_errors(panel, x, errors, **style)
     if sampler in PAPER:
         panel.plot(NUM_STEPS[base], PAPER[sampler], "x", color=drawn.colour, markersize=7, markeredgewidth=1.3)

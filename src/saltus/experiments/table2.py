@@ -98,7 +98,7 @@ def draw(results: Results) -> dict[str, Any]:
             drawn, errors = look.look(sampler), [found_error(measured) for measured in chosen]
             style = {"color": drawn.colour, "linestyle": drawn.line, "label": drawn.label, "marker": "o", "markersize": 4}
             x = [measured[0]["num_steps"] for measured in chosen]
-            panel.errorbar(x, [e.mean for e in errors], [2 * e.error for e in errors], capsize=2, **style)
+            look.with_errors(panel, x, errors, **style)
             panel.plot(NUM_STEPS[sampler], PAPER[sampler], "x", color=drawn.colour, markersize=7, markeredgewidth=1.3)
         panel.set(xscale="log", yscale="log", xlabel="K, steps of the sampler an update", ylabel="error of J, Frobenius / 16")
         panel.grid(color="#E6E6E6", linewidth=0.7)

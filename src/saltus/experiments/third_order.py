@@ -98,8 +98,7 @@ def draw(results: dict[tuple[str, str], list[dict[str, Any]]]) -> dict[str, Any]
             rows = sorted((float(p.removeprefix("alpha")), found) for (p, s), found in results.items() if s == sampler)
             drawn, alphas, errors = look.look(sampler), [alpha for alpha, _ in rows], [final(found) for _, found in rows]
             line = {"color": drawn.colour, "linestyle": drawn.line, "label": drawn.label, "marker": "o", "markersize": 4}
-            below = [min(2 * e.error, 0.9 * e.mean) for e in errors]
-            axes[0, 0].errorbar(alphas, [e.mean for e in errors], [below, [2 * e.error for e in errors]], capsize=2, **line)
+            look.with_errors(axes[0, 0], alphas, errors, **line)
             axes[0, 1].plot(alphas, [np.mean([cell["acceptance"] for cell in found]) for _, found in rows], **line)
         axes[0, 0].set(yscale="log", ylabel="pairwise error")
         axes[0, 1].set(ylim=(0, 1.05), ylabel="share of proposals accepted")

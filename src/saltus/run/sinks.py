@@ -24,7 +24,7 @@ class Sink(Protocol):
 
 
 class Memory:
-    """(chains, draws, ...) arrays, codes already shown. Draw after draw in memory, so that a block touches pages of its own only."""
+    """(chains, draws, ...) arrays, codes already shown. Draw lies after draw, so that a block touches pages of its own only."""
 
     def __init__(self, space: Space, most_rows: int):
         self.space, self.most_rows, self.num_rows = space, most_rows, 0
