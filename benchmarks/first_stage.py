@@ -1,7 +1,7 @@
 """Is the first stage of Table 2 stable? NCG's acceptance and ||J|| / 16 at its end, on USPS (SALTUS_DATA) or synthetic digits.
 
-python benchmarks/first_stage.py 4 1000 1 0 1      width, updates, pace of the network, seeds: the notes' small network
-python benchmarks/first_stage.py 4 500 0.1 0 1 2   as the quick scale is now
+python -m benchmarks.first_stage 4 1000 1 0 1      width, updates, pace of the network, seeds: the notes' small network
+python -m benchmarks.first_stage 4 500 0.1 0 1 2   as the quick scale is now
 """
 
 import sys
@@ -9,9 +9,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from paper.learning import images_pcd
+from paper.settings import SCALES
 from saltus import RunError
-from saltus.experiments import images_pcd
-from saltus.experiments.settings import SCALES
 
 if __name__ == "__main__":
     width, updates, pace, seeds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), map(int, sys.argv[4:])

@@ -1,5 +1,6 @@
-"""Memory of a run that streams to disk: python benchmarks/memory.py [NUM_DRAWS]. Prints growth above the start, by halves.
+"""Memory of a run that streams to disk: python benchmarks/memory.py [NUM_DRAWS].
 
+Prints growth above the start: in each half of the drawing, and while the draws are judged.
 10^6 draws x 100 chains x 100 sites by default (`make bench-memory`); a tenth of that in the tests.
 """
 
@@ -44,14 +45,17 @@ def measure(num_draws: int, folder: Path) -> dict:
     began = time.monotonic()
     run = saltus.sample(target, saltus.NCG(1.0), num_draws=num_draws, store=folder / "run.zarr", **settings)
     seconds = time.monotonic() - began
-    middle = began + seconds / 2
-    halves = [max(b for t, b in watch.seen if (t < middle) == first) for first in (True, False)]
+    drawn = began + sum(run.attrs[f"{part}_seconds"] for part in ("compile", "warmup", "sampling"))  # then the draws are judged
+    middle = (began + drawn) / 2
+    halves = [max(b for t, b in watch.seen if t < drawn and (t < middle) == first) for first in (True, False)]
+    judging = max([b for t, b in watch.seen if t >= drawn] or [start])
     stored = sum(p.stat().st_size for p in (folder / "run.zarr").rglob("*") if p.is_file())
     return {
         "draws": num_draws,
         "seconds": round(seconds, 1),
         "growth_MB_first_half": round((halves[0] - start) / 1e6, 1),
         "growth_MB_second_half": round((halves[1] - start) / 1e6, 1),
+        "growth_MB_judging": round((judging - start) / 1e6, 1),
         "stored_MB": round(stored / 1e6, 1),
         "last_draw_mean": float(run.posterior.s[:, -1].mean()),
     }

@@ -1,7 +1,7 @@
 """Value and gradient of the W5 network at 50 states: PyTorch's time over ours, and how far apart the gradients are.
 
 pip install torch==2.13.0        (beside saltus; a CPU build will do)
-python benchmarks/pytorch_gradient.py 2      threads of PyTorch
+python -m benchmarks.pytorch_gradient 2      threads of PyTorch
 """
 
 import sys
@@ -10,11 +10,11 @@ import jax
 import numpy as np
 import torch
 
-from saltus.bench.clock import ratio, seconds_per_step
-from saltus.bench.loops import bare_loop
-from saltus.bench.references import plain_network
-from saltus.bench.workloads import WORKLOADS
-from saltus.targets.conv_ebm import _LAYERS, SIDE
+from .internals import LAYERS, SIDE
+from .speed.clock import ratio, seconds_per_step
+from .speed.loops import bare_loop
+from .speed.references import plain_network
+from .speed.workloads import WORKLOADS
 
 CHAINS = 50
 
@@ -28,7 +28,7 @@ def torch_value():
     def value(s):
         x = 2 * s - 1
         h = x.reshape(-1, 1, SIDE, SIDE)
-        for kernel, layer, (_, _, stride, pad) in zip(kernels, params["net"][:-1], _LAYERS, strict=True):
+        for kernel, layer, (_, _, stride, pad) in zip(kernels, params["net"][:-1], LAYERS, strict=True):
             h = torch.nn.functional.silu(torch.nn.functional.conv2d(h, kernel, layer["bias"], stride, pad))
         quadratic = (x * (x @ params["quadratic"].T + params["bias"])).sum(1)
         return quadratic + h.flatten(1) @ last["weights"][:, 0] + last["bias"][0]

@@ -1,8 +1,8 @@
 """Does `sampler="auto"` pick well? On ten targets: the race's pick against long runs of every sampler that could have entered.
 
-    python benchmarks/race.py            all targets; finished ones are skipped
-    python benchmarks/race.py poly2      one target
-    python benchmarks/race.py --table    what was measured so far
+    python -m benchmarks.race            all targets; finished ones are skipped
+    python -m benchmarks.race poly2      one target
+    python -m benchmarks.race --table    what was measured so far
 
 Effective draws per second of all chains, the worst of energy and four distances, as in the race, but from a lap of SECONDS
 of every sampler, and then ROUNDS of twice that, in turn, of those that had half of the best's or more. "pick" races for so
@@ -20,13 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import saltus
-from saltus.adaptation.entrants import find_entrants, gibbs_entrant
-from saltus.adaptation.lap import Course
-from saltus.adaptation.race import race
-from saltus.adaptation.trial import Chains
-from saltus.adaptation.tune import start_codes, tune_from
-from saltus.run.progress import Silent
-from saltus.run.settings import read_settings
+
+from .internals import Chains, Course, Silent, find_entrants, race, read_settings, simplest, start_codes, tune_from
 
 RESULTS = Path(__file__).parent / "results"
 SECONDS, ENOUGH, ROUNDS = 2.0, 1500, 3
@@ -105,7 +100,7 @@ def everyone(target):
     field, kernels = find_entrants(target, ""), {}
     for entrant in [*field.first, *field.others]:
         chains = Chains(start_codes(target, 2, None, 8), seed=2, effort=0.4)
-        kernels[entrant.name] = entrant.frozen(tune_from(entrant.seen(target), entrant.kind, chains, **entrant.settings)[0])
+        kernels[entrant.name] = entrant.frozen(tune_from(entrant.seen(target), entrant.kind, chains)[0])
     return kernels
 
 
@@ -123,7 +118,7 @@ def measure(name):
     picks = {"pick": raced(target, LONG), "default": raced(target, 1000)}
     kernels = everyone(target) | {mode: found.kernel for mode, (_, found) in picks.items()}
     course = Course(target, replace(settings_for(target, 1000), seed=1), start_codes(target, 1, None, 4))
-    course.burn_in(gibbs_entrant(target).kernel(), 3.0, np.inf)
+    course.burn_in(simplest(target).start, 3.0, np.inf)
     laps = {each: course.run(kernel, SECONDS, np.inf, ENOUGH) for each, kernel in kernels.items()}
     for _ in range(ROUNDS):
         leading = max(lap.ess_per_second for lap in laps.values() if lap.agrees)

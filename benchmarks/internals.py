@@ -1,0 +1,43 @@
+"""The internals of saltus that benchmarks measure, in one place. Everything else here uses the public API only.
+
+A name is listed with why the public one will not do. Who moves an internal mends this file, and no benchmark.
+"""
+
+from saltus._fusion import total  # a sum as a product with ones: `choices` holds it against jnp.sum
+from saltus._record import changed  # a point with other codes, stale on purpose: `profile` times parts of a step on their own
+from saltus.engine.arguments import read_settings
+from saltus.engine.drive import steps_of_a_chunk  # how many steps a run makes at a time: slow loops are timed over as many
+from saltus.engine.loop import advance, each_chain  # one step of all chains as a run has it; how often a run compiled it
+from saltus.engine.progress import Silent
+from saltus.race.entrants import find_entrants, simplest  # the samplers of a race: `race` runs all of them for long
+from saltus.race.lap import Course  # a lap of the race, here of seconds in place of fractions of one
+from saltus.race.race import race  # saltus.sample tells who won; `race` needs the kernel and the table without the run
+from saltus.spaces import Product  # not public yet: `false_alarms` certifies on products too
+from saltus.structure import find  # the reading of a log_prob alone: `found` times it apart from what is then built
+from saltus.targets.conv_ebm import _LAYERS as LAYERS  # shapes of the network's layers, written again with plain convolutions
+from saltus.targets.conv_ebm import SIDE
+from saltus.targets.interaction import interaction  # the lattice's neighbours: `choices` holds them against jnp.roll
+from saltus.tuning.trial import Chains
+from saltus.tuning.tune import start_codes, tune_from  # tuning from burnt-in states, with more effort than saltus.tune
+
+__all__ = [
+    "LAYERS",
+    "SIDE",
+    "Chains",
+    "Course",
+    "Product",
+    "Silent",
+    "advance",
+    "changed",
+    "each_chain",
+    "find",
+    "find_entrants",
+    "interaction",
+    "race",
+    "read_settings",
+    "simplest",
+    "start_codes",
+    "steps_of_a_chunk",
+    "total",
+    "tune_from",
+]

@@ -1,0 +1,1 @@
+"""The experiments that learn a model by persistent contrastive divergence."""
