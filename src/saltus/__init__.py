@@ -8,8 +8,37 @@ from typing import Any as _Any
 import jax as _jax
 
 from . import random
-from .errors import CheckError, KernelError, RunError, SaltusError, SpaceError, StorageError, TargetError, TrainingError
-from .kernels import AVG, GWG, NCG, PAVG, BlockGibbs, Gibbs, Info, Informed, Kernel, UniformMH
+from .errors import (
+    CheckError,
+    ConvergenceWarning,
+    KernelError,
+    RunError,
+    SaltusError,
+    SpaceError,
+    StorageError,
+    TargetError,
+    TrainingError,
+)
+from .kernels import (
+    AVG,
+    GWG,
+    NCG,
+    PAS,
+    PAVG,
+    TGS,
+    BlockGibbs,
+    Cycle,
+    Exchange,
+    Gibbs,
+    Info,
+    Informed,
+    JumpProcess,
+    Kernel,
+    Mixture,
+    SwendsenWang,
+    Tempered,
+    UniformMH,
+)
 from .local import Differences
 from .preconditioners import Dense, Diagonal, LowRank, Sparse
 from .spaces import Binary, Categorical, Clock, Ordinal, Space, Spin
@@ -18,35 +47,53 @@ from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
     from . import datasets, diagnostics, targets, testing, training
-    from .adaptation import race_of, tune
-    from .diagnostics.local_model import check
-    from .diagnostics.summary import summary
-    from .run import kernel_of, resume, sample
+    from .evidence import log_z
+    from .race import check, race_of
+    from .reporting import observables, summary
+    from .run import kernel_of, resume, sample, save, status, verify
     from .run import open_run as open
+    from .tuning import find_ladder, tune
 
 __version__ = "0.1.0"
 
 
+# What a first `import saltus` should not wait for: {name: (module, attribute)}; modules by themselves have no attribute.
 _LATER = {
-    "check": (".diagnostics.local_model", "check"),
+    "check": (".race", "check"),
+    "datasets": (".datasets", ""),
+    "diagnostics": (".diagnostics", ""),
+    "extending": (".extending", ""),
+    "find_ladder": (".tuning", "find_ladder"),
     "kernel_of": (".run", "kernel_of"),
+    "log_z": (".evidence", "log_z"),
+    "observables": (".reporting", "observables"),
     "open": (".run", "open_run"),
-    "race_of": (".adaptation", "race_of"),
+    "race_of": (".race", "race_of"),
     "resume": (".run", "resume"),
     "sample": (".run", "sample"),
-    "summary": (".diagnostics.summary", "summary"),
-    "tune": (".adaptation", "tune"),
+    "save": (".run", "save"),
+    "status": (".run", "status"),
+    "summary": (".reporting", "summary"),
+    "targets": (".targets", ""),
+    "testing": (".testing", ""),
+    "training": (".training", ""),
+    "tune": (".tuning", "tune"),
+    "verify": (".run", "verify"),
 }
 
 
 def __getattr__(name: str) -> _Any:
-    """Import what a first `import saltus` should not wait for when it is first used."""
-    if name in ("datasets", "diagnostics", "targets", "testing", "training"):
-        return _importlib.import_module(f"{__name__}.{name}")
-    if name in _LATER:
-        module, attribute = _LATER[name]
-        return getattr(_importlib.import_module(module, __name__), attribute)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import it when it is first used."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _LATER[name]
+    found = _importlib.import_module(module, __name__)
+    return getattr(found, attribute) if attribute else found
+
+
+def __dir__() -> list[str]:
+    """Every public name, those not yet imported too: for tab completion."""
+    return sorted({*globals(), *__all__, *_LATER})
 
 
 if _jax.__version__.startswith("0.10."):
@@ -60,22 +107,29 @@ __all__ = [
     "AVG",
     "GWG",
     "NCG",
+    "PAS",
     "PAVG",
+    "TGS",
     "Binary",
     "BlockGibbs",
     "Categorical",
     "CheckError",
     "Clock",
+    "ConvergenceWarning",
+    "Cycle",
     "Dense",
     "Diagonal",
     "Differences",
+    "Exchange",
     "Gibbs",
     "Graph",
     "Info",
     "Informed",
+    "JumpProcess",
     "Kernel",
     "KernelError",
     "LowRank",
+    "Mixture",
     "Ordinal",
     "Point",
     "Quadratic",
@@ -86,23 +140,32 @@ __all__ = [
     "Sparse",
     "Spin",
     "StorageError",
+    "SwendsenWang",
     "Target",
     "TargetError",
+    "Tempered",
     "TrainingError",
     "UniformMH",
     "check",
     "datasets",
     "diagnostics",
     "evaluate",
+    "extending",
+    "find_ladder",
     "kernel_of",
+    "log_z",
+    "observables",
     "open",
     "race_of",
     "random",
     "resume",
     "sample",
+    "save",
+    "status",
     "summary",
     "targets",
     "testing",
     "training",
     "tune",
+    "verify",
 ]

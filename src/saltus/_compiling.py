@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,9 @@ from ._record import is_concrete
 
 # XLA:CPU's older code generator has compiled in half the time, but its steps take up to two and a half times as long.
 _IN_A_HURRY = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 0}
+
+
+_MOST_FUNCTIONS = 8  # log-probabilities whose programs are kept
 
 
 @functools.cache
@@ -40,13 +44,42 @@ def program(*, once: bool = False, **jit_options: Any) -> Callable[[Callable], A
 
 
 class _Program:
+    """One jit for every log-probability among the arguments, of the last few of them.
+
+    JAX keeps what it has compiled, and with it the functions it was compiled for, as long as the jitted function lives. A jit
+    of its own for each log-probability can be dropped, and its programs with it, when others have come after it.
+    """
+
     def __init__(self, fun: Callable, once: bool, jit_options: dict[str, Any]):
         self._fun, self._once, self._jit_options = fun, once, jit_options
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
         functools.update_wrapper(self, fun)
 
-    @functools.cached_property
+    @property
     def jitted(self) -> Any:
-        return jax.jit(self._fun, compiler_options=_options() if self._once else None, **self._jit_options)
+        """The one for arguments without a log-probability."""
+        return self._for(())
+
+    def forget(self) -> None:
+        """Compile anew from now on, for whoever has changed a method that was traced."""
+        self._kept.clear()
+
+    def _cache_size(self) -> int:
+        """Programs that are kept."""
+        return sum(jitted._cache_size() for jitted in self._kept.values())
+
+    def _for(self, owners: tuple) -> Any:
+        """owners: functions, the same of which share their programs; while they are kept, no other has their id."""
+        jitted = self._kept.pop(owners, None)
+        if jitted is None:
+            own = functools.wraps(self._fun)(lambda *args: self._fun(*args))  # JAX's caches are by function, and die with it
+            jitted = jax.jit(own, compiler_options=_options() if self._once else None, **self._jit_options)
+        self._kept[owners] = jitted
+        while len(self._kept) > _MOST_FUNCTIONS:
+            self._kept.popitem(last=False)
+        return jitted
 
     def __call__(self, *args: Any) -> Any:
-        return self.jitted(*args) if is_concrete(args) else self._fun(*args)
+        if not is_concrete(args):
+            return self._fun(*args)
+        return self._for(tuple(f for arg in args if (f := getattr(arg, "log_prob", None)) is not None and callable(f)))(*args)

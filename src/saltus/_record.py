@@ -12,6 +12,7 @@ import numpy as np
 from .errors import KernelError, SaltusError
 
 T = TypeVar("T")
+_LONGEST = 200  # characters of a value in an error
 Number = Any  # of a kernel: given as a number or an array, kept as a jax.Array
 
 
@@ -96,9 +97,12 @@ def default_float() -> Any:
 def as_float(value: Any, name: str, error: type[SaltusError] = KernelError) -> jax.Array:
     """A strongly typed float array, so that 0.5, 1 and float32(1) give one trace; finite where that can be seen."""
     try:
-        array = jnp.asarray(value, dtype=default_float())
-    except (TypeError, ValueError) as cause:
-        raise error(f"`{name}` is not a number.", expected="a real number or array", found=repr(value)) from cause
+        real = not np.iscomplexobj(value) and getattr(getattr(value, "dtype", None), "kind", "f") in "biufV"  # V: bfloat16
+        array = jnp.asarray(value, dtype=default_float()) if real else None
+    except Exception:  # JAX and numpy have many
+        array = None
+    if array is None:
+        raise error(f"`{name}` is not a number.", expected="a real number or array", found=shown(value))
     if is_concrete(array) and not np.isfinite(array).all():
         raise error(f"`{name}` is not finite.", expected="finite numbers", found=_brief(_first(array, ~np.isfinite(array))))
     return array
@@ -120,19 +124,78 @@ def as_positive(value: Any, name: str) -> jax.Array:
 def as_radius(value: Any) -> jax.Array:
     """A whole number of hops, at least 1; a leaf too, so `vmap` over radii works."""
     hint = "a radius counts hops between values (or sites), so it is a whole number"
-    given = value if isinstance(value, jax.Array) else np.asarray(value)
+    try:
+        given = as_array(value, "radius", KernelError)
+    except KernelError:
+        given = np.zeros(())
     if given.dtype.kind not in "iu":
-        raise KernelError("`radius` is not a whole number.", expected="an integer >= 1", found=repr(value), hint=hint)
-    if is_concrete(given) and not (np.asarray(given) >= 1).all():
-        raise KernelError("`radius` is too small.", expected="an integer >= 1", found=repr(value), hint=hint)
+        raise KernelError("`radius` is not a whole number.", expected="an integer >= 1", found=shown(value), hint=hint)
+    if is_concrete(given) and (not given.size or not (np.asarray(given) >= 1).all()):
+        raise KernelError("`radius` is too small.", expected="an integer >= 1", found=shown(value), hint=hint)
     return jnp.asarray(np.minimum(given, 2**31 - 1) if is_concrete(given) else given, dtype=jnp.int32)  # huge: everything
 
 
-def as_size(value: Any, name: str, error: type[SaltusError], least: int = 1) -> int:
-    """A concrete whole number >= `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise error(f"`{name}` is not usable.", expected=f"an integer >= {least}", found=repr(value))
+def as_size(value: Any, name: str, error: type[SaltusError], least: int = 1, most: int = 2**63 - 1) -> int:
+    """A concrete whole number >= `least`, and <= `most`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        expected = f"an integer >= {least}" + (f" and <= {most}" if isinstance(value, (int, np.integer)) and value > most else "")
+        raise error(f"`{name}` is not usable.", expected=expected, found=shown(value))
     return int(value)
+
+
+def as_array(value: Any, name: str, error: type[SaltusError] = SaltusError, expected: str = "an array of real numbers") -> Any:
+    """What is an array of real numbers, booleans among them: on the host, unless it is JAX's own."""
+    try:
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+        real = getattr(array.dtype, "kind", "?") in "biuf" or jnp.issubdtype(array.dtype, jnp.floating)
+    except Exception:  # ragged lists, objects that only look like arrays
+        real = False
+    if not real:
+        raise error(f"`{name}` is not an array of numbers.", expected=expected, found=shown(value))
+    return array
+
+
+def as_flag(value: Any, name: str, error: type[SaltusError]) -> bool:
+    """True or False, nothing else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise error(f"`{name}` is not usable.", expected="True or False", found=shown(value))
+    return bool(value)
+
+
+def as_choice(value: Any, name: str, choices: Any, error: type[SaltusError]) -> str:
+    """One of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise error(f"`{name}` is not known.", expected=" or ".join(map(repr, choices)), found=shown(value))
+    return value
+
+
+def as_sequence(value: Any, name: str, error: type[SaltusError], expected: str) -> list:
+    """What can be gone through, as a list; not a word."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return list(value)
+    except Exception:
+        raise error(f"`{name}` is not usable.", expected=expected, found=shown(value)) from None
+
+
+def as_real(value: Any, name: str, error: type[SaltusError], expected: str = "a finite number") -> float:
+    """One finite real number, on the host."""
+    array = np.asarray(as_array(value, name, error, expected))
+    if array.shape != () or array.dtype.kind == "b" or not np.isfinite(array):
+        raise error(f"`{name}` is not usable.", expected=expected, found=shown(value))
+    return float(array)
+
+
+def shown(value: Any) -> str:
+    """A value in an error: short, whatever it is."""
+    if hasattr(value, "shape") and hasattr(value, "dtype") and np.shape(value):
+        return f"an array of {value.dtype}, shape {tuple(value.shape)}"
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _first(array: Any, where: Any) -> Any:

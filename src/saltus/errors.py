@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ._words import escaped
+
 
 class SaltusError(ValueError):
     """Base of every error saltus raises on purpose.
 
+    Control characters are written out: a message may quote a file or another's exception.
     Printed as one sentence followed by the labelled lines that are known:
 
         `initial` is not a state of Binary(100).
@@ -17,7 +20,7 @@ class SaltusError(ValueError):
     def __init__(self, message: str, *, expected: str = "", found: str = "", hint: str = ""):
         labelled = {"expected": expected, "found": found, "hint": hint}
         lines = [f"  {label:<9} {text}" for label, text in labelled.items() if text]
-        super().__init__("\n".join([message, *lines]))
+        super().__init__(escaped("\n".join([message, *lines])))
 
 
 class SpaceError(SaltusError):
@@ -46,3 +49,10 @@ class StorageError(SaltusError):
 
 class CheckError(SaltusError):
     """A kernel or a space failed certification; the message is the report."""
+
+
+class ConvergenceWarning(UserWarning):
+    """The draws of a run are to be doubted: chains that disagree or never moved, modes, few effective draws, undefined states.
+
+    `saltus.sample` and `saltus.resume` warn once, of the gravest; `run.attrs["verdict"]` has its word, `saltus.summary(run)` all.
+    """

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._record import default_float, fill, record, static
+from ._record import as_array, default_float, fill, record, shown, static
 from .errors import TargetError
 
 
@@ -85,14 +85,23 @@ def _int(array: np.ndarray) -> np.ndarray:
     return array.astype(np.int32)
 
 
-def _checked(edges: Any, num_sites: int) -> np.ndarray:
-    edges = np.asarray(edges)
-    if edges.size == 0:
+def read_edges(edges: Any) -> np.ndarray:
+    """(m, 2) pairs of whole numbers, or TargetError."""
+    try:
+        given = np.asarray(as_array(edges, "edges", TargetError))
+    except TargetError:
+        given = np.zeros(1)
+    if given.size == 0:
         return np.zeros((0, 2), np.int32)
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise TargetError(
-            "`edges` is not a list of pairs.", expected="integers of shape (m, 2)", found=f"{edges.dtype} {edges.shape}"
-        )
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise TargetError("`edges` is not a list of pairs.", expected="integers of shape (m, 2)", found=shown(edges))
+    return given
+
+
+def _checked(edges: Any, num_sites: int) -> np.ndarray:
+    edges = read_edges(edges)
+    if not len(edges):
+        return edges
     wrong = (edges < 0) | (edges >= num_sites)
     if wrong.any():
         row = int(np.argmax(wrong.any(1)))
@@ -104,10 +113,10 @@ def _checked(edges: Any, num_sites: int) -> np.ndarray:
         raise TargetError(
             "An edge joins a site to itself.", expected="two different sites", found=f"edge {row}: {edges[row].tolist()}"
         )
-    ordered = np.sort(edges, axis=1)
-    seen, counts = np.unique(ordered, axis=0, return_counts=True)
-    if (counts > 1).any():
-        twice = seen[np.argmax(counts > 1)].tolist()
+    keys = np.sort(edges.min(axis=1).astype(np.int64) * num_sites + edges.max(axis=1))
+    again = keys[1:] == keys[:-1]
+    if again.any():
+        twice = list(map(int, divmod(int(keys[1:][again][0]), num_sites)))
         raise TargetError(
             "An edge is listed twice.", expected="each pair of sites once", found=f"{twice}", hint="add its weights instead"
         )

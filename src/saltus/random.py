@@ -2,7 +2,8 @@
 
 XLA:CPU runs the rounds of `jax.random`'s threefry-2x32 as a loop over memory; here they are written out. `bits`,
 `uniform`, `normal`, `split` and `fold_in` return what the `jax.random` function of that name returns, and hand over to
-it where this generator does not apply (`_unrolls` decides). `unit`, `gauss`, `categorical` and `folded` are ours.
+it where this generator does not apply (`_unrolls` decides). `unit`, `gauss`, `categorical`, `folded` and
+`seeds` are ours.
 """
 
 import math
@@ -16,10 +17,13 @@ import numpy as np
 from jax import lax
 
 from ._fusion import stored
+from ._record import as_size
+from .errors import RunError
 
 _config: Any = jax.config  # mypy does not know its flags
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
+_STREAMS = 0x53545245  # beyond every phase of a run
 _WORD = np.dtype("uint32")
 _UINT = {np.dtype(f): np.dtype(u) for f, u in (("float32", "uint32"), ("float64", "uint64"))}
 _LEAF = 64  # the longest axis that `categorical` resolves with one uniform
@@ -197,6 +201,19 @@ def folded(words: np.ndarray, data: Any) -> np.ndarray:
     Made on the host: nothing has to be compiled.
     """
     return np.stack(_threefry(words, np.asarray(data, np.uint32)), axis=-1)
+
+
+def seeds(seed: int, num: int) -> list[int]:
+    """Seeds of independent streams: for runs that are to share no random numbers, such as one from a hot and one from a cold start.
+
+    seed: an integer from 0 to 2**64 - 1; the same one gives the same seeds. num: how many, at least 1. Returns integers for
+    `saltus.sample(..., seed=)`; RunError where either cannot be used. `hot, cold = saltus.random.seeds(0, 2)`.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+        raise RunError("`seed` is not usable.", expected="an integer from 0 to 2**64 - 1", found=repr(seed))
+    words = np.array([int(seed) >> 32, int(seed) & 0xFFFFFFFF], np.uint32)
+    own = folded(folded(words, [_STREAMS])[0], np.arange(as_size(num, "num", RunError)))
+    return [int(high) << 32 | int(low) for high, low in own.tolist()]
 
 
 def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:

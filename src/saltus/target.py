@@ -2,27 +2,54 @@ r"""A target keeps a space and its log-probability together; a Point is a state 
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ._record import changed, default_float, fill, is_concrete, record, static
-from .errors import TargetError
-from .local import LOCAL_MODELS, LocalModel
+from ._record import as_flag, as_float, as_sequence, changed, default_float, fill, is_concrete, record, shown, static
+from .errors import KernelError, SaltusError, TargetError
+from .local import LocalModel, local_model
 from .moves import Moves
 from .spaces import Space
-from .structure import bind_structure, verify_differences, verify_structure
+from .structure import Found, bind_structure, find
+from .verifying import failing, verify_differences, verify_structure
+
+_stamps = itertools.count(1)
+
+
+def _new_stamp() -> np.ndarray:
+    return np.asarray(next(_stamps) % 2**31, np.int32)
 
 
 @record
 class Point:
-    """One state: its codes, f there, and the local model there (None for kernels that ask for the value only)."""
+    """One state: its codes, f there, and the local model there (None for kernels that ask for the value only).
+
+    stamp: that of the target it was made for, whose parameters f and the local model belong to; None: not known.
+    """
 
     codes: jax.Array
     log_prob: jax.Array
     local: Any = None
+    stamp: Any = None
+
+    def stale_beside(self, other: Point) -> Any:
+        """Whether the two were made for different parameters: KernelError where that can be seen, else a mark inside jit."""
+        if self.stamp is None or other.stamp is None:
+            return False
+        if is_concrete((self.stamp, other.stamp)) and np.all(np.asarray(self.stamp) != np.asarray(other.stamp)):
+            raise KernelError(
+                "This state was made for other parameters: its log_prob and gradient belong to another target.",
+                expected="a state of kernel.init(target, codes) or kernel.refresh(target, state)",
+                found="a state from before the target changed",
+                hint="after target.replace(...) call state = kernel.refresh(target, state)",
+            )
+        return self.stamp != other.stamp
 
 
 @record
@@ -32,7 +59,8 @@ class Target:
     log_prob: JAX function of ONE state s: `log_prob(s)`, or `log_prob(params, s)` where `params` are given.
     params: pytree of arrays; `target.replace(params=p)` with the same shapes never retraces.
     differences: the local model: "gradient", "exact", "hessian_diag" or `saltus.Differences`.
-    structure: `saltus.Quadratic`, `saltus.Graph`, several of them, or a function of params that returns them.
+    structure: "auto" finds what there is in log_prob (`print(target)` says what); None: nothing; or what is declared:
+        `saltus.Quadratic`, `saltus.Graph`, several of them, or a function of params that returns them.
     names: one per site. initial: codes of a safe start. truth: whatever is known exactly about this target.
     verify: test the claims of `structure` and of exact `Differences` at random states, and refuse those that are false.
     """
@@ -42,6 +70,8 @@ class Target:
     structure: tuple
     declared: Any  # the structure as given, unbound, where it is not a function of params
     initial: jax.Array | None
+    beta: Any  # the target is exp(β f); None: β = 1
+    stamp: Any  # a number of its own for every target whose f may differ
     log_prob: Callable = static()
     space: Space = static()
     names: tuple[str, ...] | None = static()
@@ -57,7 +87,7 @@ class Target:
         params: Any = None,
         *,
         differences: str | LocalModel = "gradient",
-        structure: Any = None,
+        structure: Any = "auto",
         names: Sequence[str] | None = None,
         initial: Any = None,
         truth: Any = None,
@@ -78,10 +108,20 @@ class Target:
             structure_of=structure if callable(structure) else None,
             truth=truth,
             declared=None if callable(structure) else structure,
-            verify=verify,
+            verify=as_flag(verify, "verify", TargetError),
             structure=(),
+            beta=None,
+            stamp=_new_stamp(),
         )
-        _check_log_prob(self)
+        if isinstance(structure, str) and structure != "auto":
+            raise TargetError(
+                "`structure` is not known.", expected="'auto', None, saltus.Quadratic or saltus.Graph", found=repr(structure)
+            )
+        finds = isinstance(structure, str)
+        fill(self, declared=None if finds else self.declared)
+        jaxpr = _check_log_prob(self)
+        if finds:
+            fill(self, structure_of=find(log_prob, space, self.params, jaxpr))
         fill(self, structure=self.rebound().structure)
         self._verify()
 
@@ -91,6 +131,8 @@ class Target:
         A structure given as a function of params follows them; a fixed one cannot, and is refused. `truth` is dropped
         where it may no longer hold.
         """
+        if self.beta is not None and set(changes) != {"params"}:
+            raise TargetError("A tempered target has only its params replaced.", hint="replace first, then temper")
         if set(changes) == {"params"} and self.declared is None:
             return self._with_params(jax.tree.map(_strong, changes["params"]))
         stale = {"params", "log_prob", "space"} & set(changes)
@@ -101,15 +143,16 @@ class Target:
                 hint="Target(..., structure=lambda params: saltus.Quadratic(b(params), H(params))), or replace both",
             )
         kept = {name: getattr(self, name) for name in ("log_prob", "space", "params", "differences", "names", "initial")}
-        kept |= {"structure": self.structure_of or self.declared, "truth": None if stale else self.truth}
+        kept |= {"structure": "auto" if self.found else self.structure_of or self.declared, "truth": None if stale else self.truth}
         another = stale - {"params"}  # what was known of the old log_prob has to be tested on the new one
         kept |= {"differences": self.differences.by_definition(), "verify": True} if another else {"verify": self.verify}
         return Target(**{**kept, **changes})
 
     def _with_params(self, params: Any) -> Target:
-        new = changed(self, params=params)
+        new = changed(self, params=params, stamp=_new_stamp())
         if not _same_shapes(params, self.params):
-            _check_log_prob(new)
+            jaxpr = _check_log_prob(new)
+            new = changed(new, structure_of=find(self.log_prob, self.space, params, jaxpr)) if self.found else new
         new = new.rebound()
         new._verify()
         return new
@@ -117,13 +160,69 @@ class Target:
     def _verify(self) -> None:
         """Test what was claimed about log_prob, where values can be seen."""
         if self.verify and is_concrete(self):
-            verify_structure(self)
+            if self.found:
+                self._drop(failing(self))
+            else:
+                verify_structure(self)
             verify_differences(self)
+
+    @property
+    def found(self) -> Found | None:
+        """What was found in log_prob; None where structure was declared or left out."""
+        return self.structure_of if isinstance(self.structure_of, Found) else None
+
+    def _drop(self, failed: dict[type, str]) -> None:
+        """Do without what was found but does not hold at random states."""
+        for kind, reason in failed.items():
+            warnings.warn(
+                f"What saltus read from log_prob does not hold at random states, and is not used: {reason}. "
+                "Please report this function; structure=None turns the search off.",
+                UserWarning,
+                stacklevel=4,
+            )
+            parts = tuple(part for part in self.structure if not isinstance(part, kind))
+            fill(self, structure=parts, structure_of=self.found.without(kind, reason))  # type: ignore[union-attr]
 
     def rebound(self) -> Target:
         """The structure bound anew, from the params and numbers as they are now."""
-        declared = self.structure_of(self.params) if self.structure_of else self.declared
-        return changed(self, structure=bind_structure(declared, self.space))
+        declared = self._structure_now() if self.structure_of else self.declared
+        structure = bind_structure(declared, self.space)
+        return changed(self, structure=structure if self.beta is None else tuple(part.scaled(self.beta) for part in structure))
+
+    def _structure_now(self) -> Any:
+        """What the function of params returns, or TargetError."""
+        assert self.structure_of
+        try:
+            return self.structure_of(self.params)
+        except SaltusError:
+            raise
+        except Exception as cause:
+            raise TargetError(
+                "`structure` failed on the params.",
+                expected="a function of params that returns saltus.Quadratic or saltus.Graph, or several",
+                found=f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}",
+            ) from cause
+
+    def tempered(self, beta: Any) -> Target:
+        """The target whose log_prob is β times this one's, with everything it knows about itself.
+
+        beta: in [0, 1]; a leaf, so that another one never retraces. `truth` is dropped.
+        """
+        beta = as_float(beta, "beta", TargetError)
+        if beta.ndim:
+            raise TargetError("`beta` is not one number.", expected="a number in [0, 1]", found=f"shape {beta.shape}")
+        beta = beta * (1 if self.beta is None else self.beta)
+        structure = tuple(part.scaled(beta) for part in changed(self, beta=None).rebound().structure)
+        return changed(self, beta=beta, structure=structure, truth=None, stamp=_new_stamp())
+
+    def rung(self, beta: Any) -> Target:
+        """`tempered(beta)` for kernels with several temperatures: of the same stamp, and with nothing bound anew."""
+        structure = tuple(part.scaled(beta) for part in self.structure)
+        return changed(self, beta=beta if self.beta is None else beta * self.beta, structure=structure)
+
+    def tempering(self, x: Any) -> Any:
+        """β times what is proportional to f."""
+        return x if self.beta is None else jax.tree.map(lambda leaf: self.beta * leaf, x)
 
     def through(self, differences: str) -> Target:
         """This target seen through another local model; nothing is verified again, so it may be called within jit."""
@@ -132,7 +231,7 @@ class Target:
     def log_prob_of(self, s: jax.Array) -> jax.Array:
         """f(s) for one real state."""
         f = self.log_prob(s) if self.params is None else self.log_prob(self.params, s)
-        return jnp.asarray(f, default_float())
+        return self.tempering(jnp.asarray(f, default_float()))
 
     def value(self, codes: jax.Array) -> jax.Array:
         """f at one state's codes."""
@@ -140,7 +239,7 @@ class Target:
 
     def point(self, codes: jax.Array) -> Point:
         """f and the local model at one state's codes."""
-        return Point(codes, *self.differences.evaluate(self, codes))
+        return Point(codes, *self.differences.evaluate(self, codes), stamp=self.stamp)
 
     def moves(self, x: Point) -> Moves:
         """D: the predicted change of f for every single-site move away from x."""
@@ -162,9 +261,16 @@ class Target:
         name = getattr(self.log_prob, "__name__", type(self.log_prob).__name__)
         return f"Target({name}, {self.space})"
 
+    def __str__(self) -> str:
+        """With what was found in log_prob, and what that is used for."""
+        told = str(self.found or "")
+        return "\n  ".join([repr(self), *told.splitlines()])
+
 
 def evaluate(target: Target, codes: Any) -> Point:
     """For people: the Point at these codes, with log_prob and the local model; leading axes are kept."""
+    if not isinstance(target, Target):
+        raise TargetError("`target` is not a target.", expected="saltus.Target(log_prob, space)", found=shown(target))
     point = target.point
     codes = target.space.check_codes(codes)
     for _ in range(codes.ndim - 1):
@@ -174,6 +280,8 @@ def evaluate(target: Target, codes: Any) -> Point:
 
 def _strong(leaf: Any) -> Any:
     """Python numbers and weak types become strongly typed arrays, so that equal shapes give equal traces."""
+    if isinstance(leaf, int) and not isinstance(leaf, bool) and not -(2**31) <= leaf < 2**31:
+        raise TargetError("`params` has a number that does not fit 32 bits.", expected="numbers below 2**31", found=shown(leaf))
     if isinstance(leaf, (float, int)) and not isinstance(leaf, bool):
         return jnp.asarray(leaf, dtype=default_float() if isinstance(leaf, float) else jnp.int32)
     return jax.lax.convert_element_type(leaf, leaf.dtype) if getattr(leaf, "weak_type", False) else leaf
@@ -184,43 +292,26 @@ def _same_shapes(a: Any, b: Any) -> bool:
     return str(tree_a) == str(tree_b) and list(map(jnp.shape, leaves_a)) == list(map(jnp.shape, leaves_b))
 
 
-def local_model(given: Any, space: Space) -> LocalModel:
-    """The local model of this name, or the one given."""
-    if isinstance(given, LocalModel):
-        return given
-    if given not in LOCAL_MODELS:
-        expected = ", ".join(map(repr, LOCAL_MODELS)) + " or saltus.Differences(fn)"
-        raise TargetError("`differences` is not known.", expected=expected, found=repr(given))
-    if given == "hessian_diag" and not space.numeric:
-        raise TargetError(
-            "hessian_diag needs values that are numbers.",
-            expected="Binary, Spin or Ordinal",
-            found=str(space),
-            hint="a one-hot move changes two entries of s, so the diagonal is not its second order: use differences='exact'",
-        )
-    return LOCAL_MODELS[given]()
-
-
 def _names(names: Any, space: Space) -> tuple[str, ...] | None:
     if names is None:
         return None
-    names = tuple(map(str, names))
+    expected = f"{space.num_sites} different names"
+    names = tuple(map(str, as_sequence(names, "names", TargetError, expected)))
     if len(names) != space.num_sites or len(set(names)) != len(names):
         raise TargetError(
             "`names` does not name every site once.",
-            expected=f"{space.num_sites} different names",
+            expected=expected,
             found=f"{len(names)} names, {len(set(names))} different",
         )
     return names
 
 
-def _check_log_prob(target: Target) -> None:
-    """One abstract evaluation: a scalar float for a float state, or an error that says what came instead."""
-    s = jax.ShapeDtypeStruct(target.space.shape, default_float())
-    call = target.log_prob if target.params is None else lambda s: target.log_prob(target.params, s)
+def _check_log_prob(target: Target) -> Any:
+    """The jaxpr of one abstract evaluation: a scalar float for a float state, or an error that says what came instead."""
+    s = (target.space.abstract(),) if target.params is None else (jax.tree.map(_abstract, target.params), target.space.abstract())
     signature = "log_prob(s)" if target.params is None else "log_prob(params, s)"
     try:
-        result = jax.eval_shape(call, s)
+        jaxpr, result = jax.make_jaxpr(lambda *a: target.log_prob(*a), return_shape=True)(*s)
     except Exception as cause:
         raise TargetError(
             f"{signature} failed on a state of {target.space}.",
@@ -241,3 +332,16 @@ def _check_log_prob(target: Target) -> None:
         raise TargetError(
             f"{signature} returns {dtype}.", expected="a float", found=str(dtype), hint="it must be differentiable: avoid int casts"
         )
+    return jaxpr
+
+
+def _abstract(leaf: Any) -> Any:
+    try:
+        return jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf))
+    except (TypeError, ValueError) as cause:
+        raise TargetError(
+            "`params` holds something that is not an array of numbers.",
+            expected="a tree of arrays",
+            found=shown(leaf),
+            hint="what is no number belongs into the function: functools.partial(log_prob, option)",
+        ) from cause

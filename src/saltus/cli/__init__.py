@@ -4,6 +4,7 @@ app.py       the commands and their options
 help.py      what stands below them: examples, samplers, exit codes
 target.py    file.py:target -> Target
 sampler.py   --sampler ncg --step-size 0.5 -> Kernel
+importing.py file.py, package.module -> the user's module
 output.py    -o run.nc or run.zarr
 tuning.py    what saltus tune leaves
 ending.py    what saltus sample says at the end
@@ -17,9 +18,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import SaltusError
+from .._words import escaped
+from ..errors import ConvergenceWarning, SaltusError
 
-COMPLETE, FAILED, BAD_INPUT, INCOMPLETE, MISSED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+COMPLETE, FAILED, BAD_INPUT, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -29,12 +31,13 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what to doubt is printed with the rest
             return _run([word for word in words if word != "--debug"])
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
         code, text = _told(error, debug)
-        print(text, file=sys.stderr, flush=True)
+        print(escaped(text), file=sys.stderr, flush=True)
         return code
 
 
@@ -64,4 +67,4 @@ def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
     """A line a person reads, in place of Python's two with a line of ours in them."""
-    print(f"warning: {message}", file=sys.stderr, flush=True)
+    print(escaped(f"warning: {message}"), file=sys.stderr, flush=True)

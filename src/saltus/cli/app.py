@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import shlex
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -16,8 +17,9 @@ from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter,
 import saltus
 
 from ..errors import RunError, SaltusError
-from . import COMPLETE, INCOMPLETE, MISSED
-from .help import APP, BENCH, CHECK, DEMO, REPRODUCE, RESUME, SAMPLE, SUMMARY, TUNE
+from ..kernels import samplers
+from . import BAD_INPUT, COMPLETE
+from .help import APP, CHECK, DEMO, RESUME, SAMPLE, SUMMARY, TUNE
 
 SAMPLER = Group("Sampler", sort_key=1)
 RUN = Group("Run", sort_key=2)
@@ -42,16 +44,8 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
 
 
 def words(kind: Any, tokens: Sequence[Token]) -> list[str]:
-    """a,b or a, b."""
-    return [word.strip() for word in tokens[0].value.split(",") if word.strip()]
-
-
-def numbers(kind: Any, tokens: Sequence[Token]) -> list[int]:
-    """1,5."""
-    try:
-        return [int(word) for word in words(kind, tokens)]
-    except ValueError:
-        raise ValueError(f"{tokens[0].value} is not a list of whole numbers.") from None
+    """a,b or a, b; of an option given several times, all."""
+    return [word.strip() for token in tokens for word in token.value.split(",") if word.strip()]
 
 
 TargetName = Annotated[
@@ -61,8 +55,8 @@ TargetName = Annotated[
         "that returns one."
     ),
 ]
-SAMPLER_NAMES = "ncg, avg, pavg, gwg, gibbs, block-gibbs or uniform-mh"
-Adaptation = Annotated[str, option(SAMPLER, "How pavg is tuned: default, or paper for the published schedule.", "NAME")]
+OWN = "or package.module:MyKernel, file.py:MyKernel for one of your own"
+Adaptation = Annotated[str, option(SAMPLER, "How a preconditioner is tuned: default, or paper for the published schedule.", "NAME")]
 Seed = Annotated[int, option(RUN, "The same seed gives the same random numbers.", "N", converter=whole)]
 Initial = Annotated[
     Path | None, option(RUN, "States to start from: one for all chains, or one each. Random ones unless given.", "FILE.npy")
@@ -121,13 +115,21 @@ def sample(
     /,
     *,
     sampler: Annotated[
-        str, option(SAMPLER, f"{SAMPLER_NAMES}; see below. auto: those that apply race on this target.", "NAME")
-    ] = "auto",
+        list[str],
+        option(
+            SAMPLER,
+            f"A name of the list below, {OWN}. Several, joined by commas or one --sampler each, race. "
+            "auto: those that apply race on this target.",
+            "NAME",
+            converter=words,
+            consume_multiple=False,
+        ),
+    ] = "auto",  # type: ignore[assignment]
     step_size: Annotated[
         float | None, option(SAMPLER, "Larger moves more sites a step; in squared units of the values.", "EPS")
     ] = None,
     radius: Annotated[
-        int | None, option(SAMPLER, "Hops a site may move; uniform-mh without an order: sites a step.", "HOPS", converter=whole)
+        int | None, option(SAMPLER, "Hops a site may move, or sites that move in a step.", "HOPS", converter=whole)
     ] = None,
     scan: Annotated[str | None, option(SAMPLER, "random, systematic or coloured.", "ORDER")] = None,
     preconditioner: Annotated[
@@ -172,7 +174,7 @@ def sample(
     """
     from .ending import finish
     from .output import read_output
-    from .sampler import load_array, read_sampler
+    from .sampler import load_array, read_samplers
     from .target import load_target
 
     goes_on = checkpoint is not None and checkpoint.exists() and not overwrite
@@ -180,7 +182,7 @@ def sample(
     out = read_output(output, overwrite, streams=True, found_again=goes_on and output.suffix == ".zarr", hint=hint)
     sigma = load_array(preconditioner, "--preconditioner")
     options = dict(step_size=step_size, radius=radius, scan=scan, preconditioner=sigma, scale=scale, shift=shift)
-    chosen = read_sampler(sampler, **options)
+    chosen = read_samplers(sampler, **options)
     result = saltus.sample(
         load_target(target),
         chosen,
@@ -210,6 +212,10 @@ def resume(
     /,
     *,
     num_draws: Annotated[int | None, option(RUN, "More draws than were asked for at first.", "N", converter=whole)] = None,
+    sampler: Annotated[
+        str | None,
+        option(RUN, "file.py:MyKernel, where the run has a sampler of your own that the target does not import.", "NAME"),
+    ] = None,
     time_limit: TimeLimit = None,
     output: Annotated[
         Path | None,
@@ -220,15 +226,21 @@ def resume(
     no_progress: NoProgress = False,
 ) -> int:
     """Go on with a run from its checkpoint, bit for bit as if it had never stopped."""
-    from ..run.checkpoint import Checkpoint
+    from ..engine.checkpoint import Checkpoint
     from .ending import finish
     from .output import Output, read_output
+    from .sampler import find_kind
     from .target import load_target
 
-    stored = Checkpoint(checkpoint).read_run()[0]["store"]
-    out = Output(Path(stored), streamed=True) if stored else None
-    if output is not None and not (stored and os.path.abspath(output) == stored):
+    header = Checkpoint(checkpoint).read_run()[0]  # by the path as given, which is what an error should show
+    given = Path(os.path.abspath(output)) if output else None
+    saved = Checkpoint(Path(os.path.abspath(checkpoint)))
+    stored = saved.store_of(header, given if given and given.suffix == ".zarr" else None)
+    out = Output(stored, streamed=True) if stored else None
+    if output is not None and given != stored:
         out = read_output(output, overwrite)
+    if sampler is not None:
+        find_kind(sampler)  # imports it
     result = saltus.resume(
         checkpoint,
         load_target(target),
@@ -236,6 +248,7 @@ def resume(
         progress=not no_progress,
         time_limit=time_limit,
         checkpoint_every=checkpoint_every,
+        store=stored,
     )
     return finish(result, out, target, checkpoint)
 
@@ -251,6 +264,25 @@ def summary(
     from .ending import tell
 
     tell(saltus.summary(saltus.open(path), sites=sites))
+    return COMPLETE
+
+
+@app.command(help_epilogue="", usage="Usage: saltus verify PATH", sort_key=4.2)
+def verify(path: Annotated[Path, Parameter(help="A checkpoint, run.zarr, run.nc or a trained model.")], /) -> int:
+    """Is a run on the disk whole? All of it is read and held against its checksums."""
+    from .ending import tell
+
+    found = saltus.verify(path)
+    tell(found)
+    return COMPLETE if found.ok else BAD_INPUT
+
+
+@app.command(help_epilogue="", usage="Usage: saltus status PATH", sort_key=4.1)
+def status(path: Annotated[Path, Parameter(help="A checkpoint or run.zarr.")], /) -> int:
+    """Is it still running, how far is it, how long will it take?"""
+    from .ending import tell
+
+    tell(saltus.status(path))
     return COMPLETE
 
 
@@ -280,13 +312,12 @@ def tune(
     target: TargetName,
     /,
     *,
-    sampler: Annotated[str, option(SAMPLER, f"{SAMPLER_NAMES}.", "NAME")],
+    sampler: Annotated[str, option(SAMPLER, f"{', '.join(samplers())}, {OWN}.", "NAME")],
     adaptation: Adaptation = "default",
     seed: Seed = 0,
     initial: Initial = None,
-    plot: Annotated[
-        Path | None, option(DISK, "Save what was measured as a figure. A file that is there is replaced.", "FILE.png")
-    ] = None,
+    plot: Annotated[Path | None, option(DISK, "Save what was measured as a figure.", "FILE.png")] = None,
+    overwrite: Annotated[bool, option(DISK, "Replace an existing figure.", show_default=False)] = False,
 ) -> int:
     """Tune one sampler: what was measured, what it chose, and the command that uses it."""
     from .ending import tell
@@ -295,12 +326,12 @@ def tune(
     from .tuning import check_plot, sample_command, save_plot
 
     kind = find_kind(sampler)
-    check_plot(plot)
+    check_plot(plot, overwrite)
     tuned = saltus.tune(load_target(target), kind, seed, initial=load_array(initial, "--initial"), adaptation=adaptation)
     tell(tuned.report, f"frozen as {tuned.kernel!r}")
-    if plot is not None and save_plot(tuned.report, plot):
+    if plot is not None and save_plot(tuned.report, plot, overwrite):
         tell(f"drawn in {plot}")
-    tell("", *sample_command(tuned.kernel, target, seed=seed, initial=initial, adaptation=adaptation))
+    tell("", *sample_command(tuned.kernel, target, seed=seed, initial=initial, adaptation=adaptation, sampler=sampler))
     return COMPLETE
 
 
@@ -325,78 +356,27 @@ def demo(
     return COMPLETE
 
 
-@app.command(help_epilogue=BENCH, usage="Usage: saltus bench [GROUP...] [OPTIONS]", sort_key=7)
-def bench(
-    *groups: Annotated[str, Parameter(help="Which figures; all unless given. They are listed below.")],
-    output: Annotated[
-        Path | None,
-        option(DISK, "A folder that keeps what was measured; a group that is there is not measured again.", "FOLDER", alias="-o"),
-    ] = None,
-    again: Annotated[bool, option(DISK, "Measure groups again that are in the folder.", show_default=False)] = False,
-) -> int:
-    """How fast is it, on this machine?
-
-    Ratios measured in one run, each with its goal: against the bare gradient,
-    textbook code and other packages, and as problems grow.
-    """
-    from ..bench import bench as measure
-    from .ending import tell
-
-    return COMPLETE if measure(groups, output, again=again, tell=tell) else MISSED
+Ignored = Annotated[str, Parameter(help="Whatever is given is told to the new command.", allow_leading_hyphen=True)]
 
 
-@app.command(help_epilogue=REPRODUCE, usage="Usage: saltus reproduce NAME [OPTIONS]", sort_key=8)
-def reproduce(
-    name: Annotated[str, Parameter(help="An experiment, or sampling, training or all. They are listed below.")],
-    /,
-    *,
-    scale: Annotated[
-        str, option(RUN, "quick: minutes on two cores. full: the paper's lengths, a day or more.", "quick|full")
-    ] = "quick",
-    seeds: Annotated[
-        int | None,
-        option(
-            RUN,
-            "Repetitions; 1 at quick scale, at full 5 (training: 3). More may be added later.",
-            "N",
-            converter=whole,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        option(RUN, "Processes for training experiments; as many as cores unless given.", "N", converter=whole, show_default=False),
-    ] = None,
-    samplers: Annotated[
-        list[str] | None, option(RUN, "These samplers only.", "NAME,...", converter=words, show_default=False)
-    ] = None,
-    k: Annotated[
-        list[int] | None,
-        option(RUN, "Table 1, 2: these columns; at quick scale 1,5 and 5,20.", "N,...", converter=numbers, show_default=False),
-    ] = None,
-    dask: Annotated[
-        str | None, option(RUN, "Share training out on the cluster of this dask scheduler.", "ADDRESS", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path, option(DISK, "The folder for results; what is finished there is not run again.", "FOLDER", alias="-o")
-    ] = Path("saltus-results"),
-    no_progress: NoProgress = False,
-) -> int:
-    """Run the paper's experiments again, and judge its claims.
+@app.command(help_epilogue="", usage="Usage: saltus bench ...", sort_key=7)
+def bench(*given: Ignored) -> int:
+    """Moved out of the library: make bench, in a checkout of the repository."""
+    return moved("bench", f"make bench, or python -m benchmarks {shlex.join(given)}".rstrip())
 
-    Every sampler is held against exact truth; a page says for each claim what was
-    measured and whether it holds. Interrupted, the same command goes on.
-    """
-    from ..experiments import reproduce as run_again
-    from ..run.progress import make_progress
-    from .ending import tell
 
-    workers = (os.cpu_count() or 1) if workers is None else workers
-    try:
-        with make_progress(not no_progress) as shown:
-            chosen: dict[str, Any] = {"samplers": samplers and tuple(samplers), "columns": k and tuple(k), "dask": dask}
-            page = run_again(name, scale=scale, out=out, seeds=seeds, workers=workers, **chosen, say=shown.say)
-    except KeyboardInterrupt:
-        tell(f"interrupted: what is finished is kept in {out}, and the same command goes on from there")
-        return INCOMPLETE
-    tell(f"written to {page}", f"  as text    {page.with_suffix('.md')}", f"  figures    {page.parent / 'figures'}")
-    return COMPLETE
+@app.command(help_epilogue="", usage="Usage: saltus reproduce ...", sort_key=8)
+def reproduce(*given: Ignored) -> int:
+    """Moved out of the library: python -m paper, in a checkout of the repository."""
+    return moved("reproduce", f"make reproduce, or python -m paper {shlex.join(given)}".rstrip())
+
+
+def moved(name: str, successor: str) -> int:
+    """Say where a command has gone that the next release no longer has."""
+    print(
+        f"DeprecationWarning: saltus {name} is no longer part of the library, and the command will go in the next release.\n"
+        f"  hint      in a checkout of the repository: {successor}",
+        file=sys.stderr,
+        flush=True,
+    )
+    return BAD_INPUT

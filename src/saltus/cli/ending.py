@@ -13,6 +13,7 @@ from typing import Any
 
 import saltus
 
+from .._words import escaped
 from . import COMPLETE, INCOMPLETE, INTERRUPTED
 from .output import Output
 
@@ -79,11 +80,15 @@ def _relative(path: Path) -> Path:
 
 
 def tell(*lines: Any) -> None:
-    """Print; a reader who left (`| head`) changes nothing."""
+    """Print; a reader who left (`| head`), or a stdout that is closed (`>&-`), changes nothing."""
+    if sys.stdout is None:
+        return
     try:
         for line in lines:
-            print(line)
+            print(escaped(line))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except AttributeError:  # stdout was closed before: sys.stdout is None
+        return
+    except (BrokenPipeError, ValueError):
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,13 @@
 """What stands below the options in the help of each command."""
 
+import inspect
+import re
+import textwrap
+from typing import Any
+
+from ..kernels import samplers
+from .sampler import needed_by, option_name, options_of
+
 CODES = """\
 [bold]Exit codes[/]
   0    complete
@@ -23,21 +31,33 @@ APP = f"""\
     saltus summary run.nc
 
 {CODES}"""
+
+
+def _list_of_samplers() -> str:
+    """A line for each with its options, those it can do without in brackets; below it what it is, as its class says."""
+    lines = ["  auto         a race: the fastest here is used"]
+    for name, kind in samplers().items():
+        needed = needed_by(kind)
+        options = [option_name(f) if f in needed else f"\\[{option_name(f)}]" for f in options_of(kind)]
+        lines.append(f"  {name:<12} {' '.join(options)}".rstrip())
+        lines += textwrap.wrap(_about(kind), 78, initial_indent=" " * 15, subsequent_indent=" " * 15)
+    return "\n".join(lines)
+
+
+def _about(kind: Any) -> str:
+    """The first sentence of a class, without references."""
+    first = (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
+    return re.sub(r" \([^()]*\d{4}[^()]*\)", "", first).replace("`", "").replace("[", "\\[")
+
+
 SAMPLE = f"""\
 [bold]Samplers[/] and their options
-  auto                                   a race: the fastest here is used
-  ncg          --step-size               all sites at once, by the gradient
-  avg          --step-size               the same, by an auxiliary variable
-  pavg         --step-size               the same, for correlated sites
-               --preconditioner \\[--scale]
-  gwg          \\[--radius]                one site a step, by the gradient
-  gibbs        \\[--scan]                  exact conditionals, no gradient
-  block-gibbs  \\[--shift]                 quadratic targets, always accepted
-  uniform-mh   --radius                  a baseline that knows nothing
+{_list_of_samplers()}
 
 [bold]Examples[/]
   saltus sample model.py:target -o run.nc
   saltus sample model.py:target --sampler ncg --step-size 0.5 -o run.nc
+  saltus sample model.py:target --sampler ncg,my_kernel.py:MyKernel -o run.nc
 
   An hour at most, streamed to disk, and then on from there:
 
@@ -77,68 +97,4 @@ DEMO = """\
   saltus demo -o elsewhere --seed 1
 
 It leaves run.nc, marginals.png and marginals.svg in the folder.
-"""
-BENCH = """\
-[bold]Groups[/]
-  steps        a step of each sampler / the bare gradient, 10x10 Ising
-  network      the same on a network of 284 385 parameters; its gradient
-  textbook     NCG as one would first write it in JAX / ours
-  regression   a posterior by Cholesky factors / ours; accuracy; no hang
-  thrml        two-colour sweeps of thrml / ours
-  peers        effective draws per second: ours / thrml, numpyro, PyMC
-  compile      seconds of compilation
-  import       import saltus / import jax
-  chains       1 to 10 000 chains
-  lattices     10^4 to 10^6 sites of a lattice
-  graphs       the same, as a list of edges
-  low-rank     PAVG with a preconditioner of rank 32, to 10^6 sites
-  values       50 to 5000 values per site
-  differences  exact differences: brute force / closed form
-  devices      two devices on two cores / one on one
-  retuning     a training whose settings follow the model / one at fixed ones
-  profile      where the time of a step goes (no goals)
-  choices      why the code is written as it is (no goals)
-
-  thrml, peers and retuning need: pip install 'saltus\\[bench]'
-
-[bold]Examples[/]
-  saltus bench steps textbook
-  saltus bench -o results
-
-[bold]Exit codes[/]
-  0    every goal is met
-  4    some goal is missed
-"""
-REPRODUCE = """\
-[bold]Experiments[/]
-  figure1      where GWG, NCG and PAVG propose to go
-  proposals    the same of GWG, ordinal GWG and uniform MH
-  targets2d    both ordinal mixtures in two dimensions
-  ordinal      seven samplers on the mixtures in 20 dimensions
-  regression   five samplers on the sparse regression; and what exact
-               local models, saltus tune and auto add
-  third-order  PAVG and AVG where PAVG's quadratic model is wrong
-
-  table1       six samplers learn an Ising lattice; and retuned ones
-  stepsize-sensitivity
-               the same, with step sizes that are too small or too large
-  lattice      true and learned couplings, and samples
-  table2       five samplers learn in front of a convolutional network
-  buffers      what their chains look like when training ends
-
-  sampling     figure1 to third-order
-  training     table1 to buffers
-  all          all there are
-
-  Figures need: pip install 'saltus\\[plots]', training 'saltus\\[ebm]'
-
-[bold]Examples[/]
-  saltus reproduce ordinal
-  saltus reproduce sampling --seeds 5 --out elsewhere
-  saltus reproduce training --workers 2
-
-[bold]Exit codes[/]
-  0    complete, whatever the verdicts
-  2    bad input
-  3    interrupted: the same command goes on
 """

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -14,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..engine import disk
+from ..engine.store import taken
 from ..errors import StorageError
-from ..run.files import cannot_write, check_writable
-
-SUFFIXES = (".nc", ".zarr")
+from ..run.saving import check_output, save
 
 
 @dataclass(frozen=True)
@@ -26,28 +24,23 @@ class Output:
 
     path: Path
     streamed: bool  # the run writes there itself
+    overwrite: bool = False
 
     def discard(self) -> None:
-        """Leave nothing where there is no draw."""
+        """Leave nothing where there is no draw; what is not a store of ours stays."""
         if self.streamed:
-            _remove(self.path)
+            with contextlib.suppress(StorageError), taken(self.path):
+                disk.remove(self.path)
 
     def write(self, run: Any, kept: str = "") -> None:
         """All or nothing; `kept` says where the draws are safe if this fails."""
         if self.streamed:
             return
-        aside = self.path.with_name(self.path.name + ".aside")
         try:
             with _patiently(f"writing {self.path}: wait, or its draws are lost"):
-                _remove(aside)
-                run.to_netcdf(aside, engine="h5netcdf") if self.path.suffix == ".nc" else run.to_zarr(aside)
-                if self.path.is_dir():
-                    _remove(self.path)
-                os.replace(aside, self.path)
-        except OSError as cause:
-            raise cannot_write(self.path, cause, kept) from cause
-        finally:
-            _remove(aside)
+                save(run, self.path, overwrite=self.overwrite)
+        except StorageError as cause:
+            raise StorageError(f"{cause}\n  besides   {kept}" if kept else str(cause)) from cause
 
 
 def read_output(given: Path, overwrite: bool, *, streams: bool = False, found_again: bool = False, hint: str = "") -> Output:
@@ -56,45 +49,8 @@ def read_output(given: Path, overwrite: bool, *, streams: bool = False, found_ag
     streams: the run writes a .zarr itself. found_again: it is there because this very run began it. hint: if it exists.
     """
     path = Path(os.path.abspath(given))
-    if path.suffix not in SUFFIXES:
-        raise StorageError(
-            f"-o {given} has no suffix that says what to write.",
-            expected="run.nc (one file, when the run is over) or run.zarr (a folder, while it goes on)",
-            found=repr(path.suffix) if path.suffix else "no suffix",
-        )
-    needs = ("h5netcdf", "h5py") if path.suffix == ".nc" else ("zarr",)
-    missing = [name for name in needs if importlib.util.find_spec(name) is None]
-    if missing:
-        raise StorageError(f"-o {given} needs {' and '.join(missing)}.", found="not installed", hint="pip install 'saltus[io]'")
-    check_writable(path, "-o")
-    if path.exists() and not found_again:
-        _check_replaceable(path, given, overwrite, hint)
-    return Output(path, streamed=streams and path.suffix == ".zarr")
-
-
-def _check_replaceable(path: Path, given: Path, overwrite: bool, hint: str) -> None:
-    if not overwrite:
-        raise StorageError(
-            f"-o {given} exists already.",
-            expected="a new path",
-            found="a folder" if path.is_dir() else "a file",
-            hint=hint or "--overwrite replaces it",
-        )
-    ours = (path / "zarr.json").exists() if path.suffix == ".zarr" else path.is_file()
-    if not ours:
-        raise StorageError(
-            f"-o {given} is not a run, and is not replaced.",
-            expected="a run.zarr folder" if path.suffix == ".zarr" else "a file",
-            found="a folder" if path.is_dir() else "a file",
-            hint="it was left as it is: choose another path",
-        )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    check_output(path, overwrite or found_again, hint or "--overwrite replaces it", shown=f"-o {given}")
+    return Output(path, streamed=streams and path.suffix == ".zarr", overwrite=overwrite)
 
 
 @contextlib.contextmanager

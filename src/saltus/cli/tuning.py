@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import disk
+from ..engine.files import cannot_write, check_writable
+from ..engine.samplers import tunes_of
 from ..errors import StorageError
 from ..kernels import Kernel
-from ..run.files import cannot_write, check_writable
-from ..run.settings import SAMPLERS
 from .sampler import option_name, options_of
 
 _FIGURES = (".png", ".svg", ".pdf")
 
 
-def check_plot(path: Path | None) -> None:
-    """StorageError before anything is tuned where --plot cannot be drawn."""
+def check_plot(path: Path | None, overwrite: bool = False) -> None:
+    """StorageError before anything is tuned where --plot cannot be drawn, or would replace a file."""
     if path is None:
         return
     if path.suffix not in _FIGURES:
@@ -30,30 +31,38 @@ def check_plot(path: Path | None) -> None:
         raise StorageError(f"--plot {path} is not a figure.", expected=expected, found=repr(path.suffix or path.name))
     if path.is_dir():
         raise StorageError(f"--plot {path} cannot be written.", expected="a file, or nothing there yet", found="a folder")
+    if path.exists() and not overwrite:
+        raise StorageError(f"--plot {path} exists already.", expected="a new path", found="a file", hint="--overwrite replaces it")
     if importlib.util.find_spec("matplotlib") is None:
         hint = "pip install 'saltus[plots]'"
         raise StorageError(f"--plot {path} needs matplotlib.", found="not installed", hint=hint)
     check_writable(Path(os.path.abspath(path)), "--plot")
 
 
-def save_plot(report: Any, path: Path) -> bool:
+def save_plot(report: Any, path: Path, overwrite: bool = False) -> bool:
     """Whether there was something to draw."""
     if not report.curves:
         warnings.warn(f"--plot {path} was not written: {report}", stacklevel=2)
         return False
     try:
-        report.plot()[0].figure.savefig(path, dpi=160)
+        with disk.replacing(path, overwrite) as aside:
+            report.plot()[0].figure.savefig(aside, dpi=160)
     except OSError as cause:
         raise cannot_write(path, cause) from cause
     return True
 
 
-def sample_command(kernel: Kernel, target: str, *, seed: int, initial: Path | None, adaptation: str) -> list[str]:
-    """The command that draws with this kernel. A preconditioner is no option: the same tuning finds it again."""
-    name = next(name for name, kind in SAMPLERS.items() if type(kernel) is kind)
-    options = {option_name(field): _text(getattr(kernel, field)) for field in options_of(type(kernel))}
-    expressible = None not in options.values()
-    words = ["saltus", "sample", target, "--sampler", name]
+def sample_command(
+    kernel: Kernel, target: str, *, seed: int, initial: Path | None, adaptation: str, sampler: str = ""
+) -> list[str]:
+    """The command that draws with this kernel. What no option can say, such as a matrix, the same tuning finds again.
+
+    sampler: how it was named, where its class alone does not say.
+    """
+    kind = type(kernel)
+    options = {option_name(field): _text(getattr(kernel, field)) for field in options_of(kind)}
+    expressible = None not in options.values() and all(field in options_of(kind) for field in tunes_of(kind))
+    words = ["saltus", "sample", target, "--sampler", sampler if ":" in sampler else kind.name]
     if expressible:
         words += [word for option, text in options.items() if text for word in (option, text)]
     else:

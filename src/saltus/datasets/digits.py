@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._record import as_size
+from ..engine.arguments import read_seed
 from ..errors import TrainingError
 from .kinds import Images
 
@@ -41,7 +42,7 @@ def digits(num_train: int = 2000, num_test: int = 500, seed: int = 0) -> Images:
     """
     num_train = as_size(num_train, "num_train", TrainingError)
     num_test = as_size(num_test, "num_test", TrainingError, least=0)
-    rng = np.random.default_rng([seed, SIDE])
+    rng = np.random.default_rng([read_seed(seed), SIDE])
     labels = rng.integers(10, size=num_train + num_test)
     pixels = np.array([_draw(rng, int(label)) for label in labels], np.int8)
     train, test = pixels[:num_train], pixels[num_train:]

@@ -7,22 +7,25 @@ import os
 import shlex
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import saltus
 
-from ..diagnostics.doubts import ESS, RHAT
-from ..diagnostics.page import WIDTH, aligned, show_rhat, significant
-from ..diagnostics.summary import Summary
+from .._words import WIDTH, aligned, show_rhat, significant
+from ..engine import disk
+from ..engine.arguments import read_seed
+from ..engine.files import cannot_write, check_writable
 from ..errors import StorageError
-from ..run.files import cannot_write, check_writable
-from ..run.settings import read_seed
+from ..judging.doubts import ESS, RHAT
+from ..reporting.summary import Summary
 from ..target import Target
 from .comparison import Comparison, compare
 
 _NEEDS = {"run.nc": ("io", ("h5netcdf", "h5py")), "marginals.png": ("plots", ("matplotlib",))}
 _SVG = "marginals.svg"
+_MARKS = {"marginals.png": {"Software": "saltus demo"}, _SVG: {"Creator": "saltus demo"}}  # what says that a file is ours
 MODEL = """\
 import jax.numpy as jnp, saltus
 target = saltus.Target(lambda s: 0.8 * jnp.sum(s[1:] * s[:-1]), saltus.Spin(50))
@@ -50,8 +53,16 @@ def _check_folder(folder: Path) -> None:
         raise StorageError(f"{folder} is not a folder.", expected="a folder, or nothing there yet", found="a file", hint=hint)
     check_writable(Path(os.path.abspath(folder / "run.nc" if folder.is_dir() else folder)), "-o")
     for name in (*_NEEDS, _SVG):
-        if (folder / name).is_dir():
-            raise StorageError(f"{folder / name} is not replaced.", expected="a file of an earlier demo", found="a folder")
+        file = folder / name
+        if file.is_dir() or (file.exists() and not _of_a_demo(file)):
+            found, hint = "a folder" if file.is_dir() else "another file", "choose another folder with -o"
+            raise StorageError(f"{file} is not replaced.", expected="a file of an earlier demo", found=found, hint=hint)
+
+
+def _of_a_demo(file: Path) -> bool:
+    """Whether saltus wrote it: it says so near its beginning or, in run.nc, anywhere."""
+    content = file.read_bytes()
+    return b"saltus" in (content if file.suffix == ".nc" else content[:4096])
 
 
 def _introduction(target: Target, seed: int) -> list[str]:
@@ -97,13 +108,13 @@ def _written(folder: Path, run: Any, found: Comparison) -> list[str]:
     folder.mkdir(exist_ok=True)
     missing = {name: _missing(*needs) for name, needs in _NEEDS.items()}
     if not missing["run.nc"]:
-        _replace(folder / "run.nc", lambda path: run.to_netcdf(path, engine="h5netcdf"))
+        saltus.save(run, folder / "run.nc", overwrite=True)
     if not missing["marginals.png"]:
         from .figure import draw
 
         figure = draw(found, saltus.race_of(run).rows)
         for name in ("marginals.png", _SVG):
-            _replace(folder / name, lambda path: figure.savefig(path, dpi=160))
+            _replace(folder / name, partial(figure.savefig, dpi=160, metadata=_MARKS[name]))
     kept = {"run.nc": "the whole run", "marginals.png": f"the comparison and the race; {_SVG}: the same"}
     width = max(len(str(folder / name)) for name in kept)
     return ["", "Files", *(f"  {folder / name!s:<{width}}  {missing[name] or kept[name]}" for name in kept)]
@@ -116,14 +127,11 @@ def _missing(extra: str, modules: tuple[str, ...]) -> str:
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:
     """The old file stays until the new one is whole."""
-    aside = path.with_name(f"aside.{path.name}")
     try:
-        write(aside)
-        os.replace(aside, path)
+        with disk.replacing(path) as aside:
+            write(aside)
     except OSError as cause:
         raise cannot_write(path, cause) from cause
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _next(folder: Path) -> list[str]:

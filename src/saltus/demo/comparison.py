@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ..diagnostics import ess
-from ..diagnostics.summary import Summary
+from ..diagnostics import ess_of_chains
+from ..reporting.summary import Summary
 from ..target import Target
 
 _RARE = 10  # expected visits of a chain, below which they say nothing about its autocorrelation
@@ -83,7 +83,7 @@ def compare(target: Target, run: Any, summary: Summary) -> Comparison:
     exact: np.ndarray = target.truth.marginals  # type: ignore[attr-defined]
     variance = exact * (1 - exact)
     rare = variance * s.shape[1] < _RARE
-    effective = np.where(rare, min(summary.ess.values()), ess(np.moveaxis(s, 2, 0)).sum(axis=1))
+    effective = np.where(rare, min(summary.ess.values()), ess_of_chains(np.moveaxis(s, 2, 1)))
     error = np.sqrt(variance / np.maximum(effective, 1))
     return Comparison(exact, s.mean(axis=(0, 1)), error, rare, [_group(s, exact, sites) for sites in _alike(target)])
 
@@ -97,7 +97,7 @@ def _alike(target: Target) -> list[np.ndarray]:
 
 def _group(s: np.ndarray, exact: np.ndarray, sites: np.ndarray) -> Group:
     share = s[..., sites].mean(axis=-1)
-    error = share.std(ddof=1) / np.sqrt(max(ess(share).sum(), 1))
+    error = share.std(ddof=1) / np.sqrt(max(ess_of_chains(share), 1))
     return Group(_name(sites), sites, float(exact[sites].mean()), float(share.mean()), float(error))
 
 

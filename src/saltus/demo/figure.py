@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..adaptation.race import Row
-from ..diagnostics.page import significant
+from .._words import significant
+from ..race.race import Row
 from .comparison import Comparison, Group
 
 _BLUE, _VERMILLION, _GREY, _FAINT, _INK = "#0072B2", "#D55E00", "#B4B4B4", "#EBEBEB", "#333333"  # two by Okabe and Ito

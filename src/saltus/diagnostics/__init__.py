@@ -1,5 +1,6 @@
 """What the draws are worth: effective sample size, agreement of chains, how far and how often they move, and exact errors."""
 
+from .chains import ess_of_chains
 from .distance_series import DistanceSeries, distance_ess
 from .ess import autocorrelation_time, ess
 from .exact_errors import covariance_error, marginal_error, marginal_kl, mean_and_error, pairwise_error
@@ -17,6 +18,7 @@ __all__ = [
     "distance",
     "distance_ess",
     "ess",
+    "ess_of_chains",
     "jump",
     "marginal_error",
     "marginal_kl",

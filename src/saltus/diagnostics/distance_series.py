@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._record import as_size, changed, fill, record, static
+from .._record import as_array, as_size, changed, fill, record, static
 from ..errors import SaltusError
 from ..spaces import Space
 from .ess import ess
@@ -17,18 +17,17 @@ def distance_ess(codes_or_series: Any, space: Space | None = None, reference: An
     """(chain,) ESS of t_n = |s_n - s_0|_1: codes (chain, draw, site) with their space and the codes of s_0 (site,).
 
     Floats (chain, draw) are taken for t itself. As `ess` has it, a constant chain has ESS 0, which no other chain can have.
+    Of all chains together: `ess_of_chains(distance(space, codes, reference))`.
     """
-    series = codes_or_series if hasattr(codes_or_series, "dtype") else np.asarray(codes_or_series)
+    expected = "codes (chain, draw, site), or floats (chain, draw)"
+    series = as_array(codes_or_series, "codes_or_series", SaltusError, expected)
     if series.dtype.kind in "iu":
         if space is None or reference is None:
-            expected = "distance_ess(codes, space, reference)"
-            raise SaltusError("Codes alone have no distance.", expected=expected, found=f"{series.dtype} {tuple(series.shape)}")
+            call, found = "distance_ess(codes, space, reference)", f"{series.dtype} {tuple(series.shape)}"
+            raise SaltusError("Codes alone have no distance.", expected=call, found=found)
         series = distance(space, series, reference)
-    if series.ndim != 2:
-        expected = "codes (chain, draw, site), or floats (chain, draw)"
-        raise SaltusError(
-            "`codes_or_series` has the wrong shape.", expected=expected, found=f"shape {tuple(codes_or_series.shape)}"
-        )
+    if series.ndim != 2 or not series.size:
+        raise SaltusError("`codes_or_series` has the wrong shape.", expected=expected, found=f"shape {np.shape(codes_or_series)}")
     return np.array([ess(chain) for chain in np.asarray(series, np.float64)])
 
 
@@ -54,7 +53,7 @@ class DistanceSeries:
     space: Space = static()
 
     def __init__(self, space: Space, reference: Any, capacity: int = 2**14):
-        reference = np.asarray(reference)
+        reference = np.asarray(as_array(reference, "reference", SaltusError, "codes of shape (sites,)"))
         distance(space, reference, reference)  # refuses what is not one state
         capacity = as_size(capacity, "capacity", SaltusError, least=8)
         fill(self, values=None, reference=reference, num_draws=0, stride=1, capacity=capacity, space=space)

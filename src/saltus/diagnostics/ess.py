@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import default_float
+from .._record import as_array, default_float
 from ..errors import SaltusError
 
 FEWEST_DRAWS = 4
@@ -21,7 +21,8 @@ def ess(x: Any) -> Any:
 
     JAX arrays may be traced; numpy arrays are computed by numpy, at once. `autocorrelation_time` has the estimator.
     0 where the draws say nothing: a constant chain, fewer than 4 draws, a NaN or
-    an infinity among them. Never NaN, and at most N log10(N). It is blind to what a chain has not visited: see `split_rhat`.
+    an infinity among them. Never NaN, and at most N log10(N). It is blind to what a chain has not visited:
+    of chains together see `ess_of_chains`, and `split_rhat`.
     """
     tau = autocorrelation_time(x)
     return module_of(tau).asarray(np.shape(x)[-1], tau.dtype) / tau
@@ -77,9 +78,7 @@ def _sum_pairs(x: Any) -> Any:
 
 def as_draws(x: Any, shape: str, least_axes: int) -> Any:
     """x as floats; a numpy array stays one."""
-    x = x if isinstance(x, jax.Array) else np.asarray(x)
-    if not any(jnp.issubdtype(x.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
-        raise SaltusError("`x` is not a series of draws.", expected=f"real numbers of shape {shape}", found=f"{x.dtype}")
+    x = as_array(x, "x", SaltusError, f"draws: real numbers of shape {shape}")
     if x.ndim < least_axes or 0 in (x.shape[0], x.shape[-1]):
         found = f"shape {tuple(x.shape)}"
         raise SaltusError("`x` is not a series of draws.", expected=f"shape {shape}, at least one draw", found=found)

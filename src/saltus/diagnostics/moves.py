@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import default_float, is_concrete
+from .._record import as_array, default_float, is_concrete, shown
 from ..errors import SaltusError
 from ..spaces import Space
 
@@ -47,7 +47,9 @@ def _travelled(space: Space, a: jax.Array, b: jax.Array) -> jax.Array:
 
 def checked_codes(space: Space, codes: Any, name: str, shape: str, least_axes: int) -> Any:
     """Codes as they came, at least one state; SpaceError, from the space itself, where they are none of its own."""
-    codes = codes if isinstance(codes, jax.Array) else np.asarray(codes)
+    if not isinstance(space, Space):
+        raise SaltusError("`space` is not a space.", expected="the space of the target, target.space", found=shown(space))
+    codes = as_array(codes, name, SaltusError, f"codes of shape {shape}")
     if codes.ndim < least_axes or codes.size == 0:
         raise SaltusError(f"`{name}` cannot be used.", expected=f"codes of shape {shape}", found=f"shape {tuple(codes.shape)}")
     fits = codes.dtype.kind in "iu" and codes.shape[-1] == space.num_sites
@@ -70,7 +72,7 @@ def acceptance_by_changes(changed_sites: Any, accepted: Any) -> list[AcceptanceB
 
     `changed_sites` and `accepted` are those of `Info`, in arrays of any one shape; for `accepted` an acceptance rate will do.
     """
-    changed, accepted = np.asarray(changed_sites), np.asarray(accepted)
+    changed, accepted = (np.asarray(as_array(x, name)) for x, name in ((changed_sites, "changed_sites"), (accepted, "accepted")))
     _check_proposals(changed, accepted)
     highest = np.array([0, *(2**i for i in range(int(changed.max()).bit_length() + 1))])
     lowest = np.array([0, *(highest[:-1] + 1)])
@@ -113,7 +115,7 @@ def never_moving(codes: Any) -> np.ndarray:
     Chains may differ from each other there. Shown states will do as well as codes. Reads one block of draws at a time, so
     anything that is sliced like an array (a memory map, a zarr array) is never held as a whole.
     """
-    codes = codes if hasattr(codes, "shape") else np.asarray(codes)
+    codes = codes if hasattr(codes, "shape") and hasattr(codes, "dtype") else as_array(codes, "codes")
     if len(codes.shape) != 3 or 0 in codes.shape:
         found = f"shape {tuple(codes.shape)}"
         raise SaltusError("`codes` cannot be used.", expected="shape (chains, draws, sites), none of them 0", found=found)
@@ -125,3 +127,12 @@ def never_moving(codes: Any) -> np.ndarray:
         for start in range(0, draws, block):
             still &= (np.asarray(codes[chain, start : start + block]) == first).all(axis=0)
     return still
+
+
+def label_distance(block: np.ndarray, origin: np.ndarray, numeric: bool) -> np.ndarray:
+    """(...) |s - s_0|_1 of shown states (..., d); of categories, sites that differ."""
+    if not numeric:
+        return np.count_nonzero(block != origin, axis=-1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.subtract(block, origin, dtype=np.result_type(block, np.float32))
+        return np.abs(apart, out=apart).sum(axis=-1, dtype=np.float64)

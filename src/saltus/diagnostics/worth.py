@@ -17,8 +17,8 @@ from scipy.stats import chi2
 
 from ..spaces import Space
 from .ess import FEWEST_DRAWS, autocorrelation_time
+from .moves import label_distance
 from .rhat import split_rhat
-from .rows import travelled
 
 ENERGY = "energy"
 _REFERENCES = 4
@@ -53,7 +53,7 @@ def series(space: Space, codes: np.ndarray, lp: np.ndarray, references: np.ndarr
     found, chains = {ENERGY: np.asarray(lp, np.float64).T}, np.arange(codes.shape[1])
     for owner, reference in zip(reference_chains(len(chains)), references, strict=True):
         others = codes[:, chains != owner]
-        apart = travelled(labels[others], labels[reference], space.numeric)
+        apart = label_distance(labels[others], labels[reference], space.numeric)
         found[f"distance from a state of chain {owner}"] = np.asarray(apart, np.float64).T
     return found
 

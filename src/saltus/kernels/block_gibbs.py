@@ -14,7 +14,15 @@ from ..proposals import Factorised
 from ..structure import SiteQuadratic
 from ..target import Point, Target
 from .base import Kernel
+from .declarations import Needs
 from .textbook import states
+
+
+@record
+class Pulled(Point):
+    """A state with the pull Hs of all sites on each."""
+
+    pull: Any = None
 
 
 @record
@@ -29,7 +37,9 @@ class BlockGibbs(Kernel):
     log_prob it reports is that of the quadratic, its `constant` included.
     """
 
-    uses_local_model = False
+    needs = Needs(structure=SiteQuadratic)
+    rejects = False
+    simplicity = 10
 
     shift: Number = None
 
@@ -37,22 +47,22 @@ class BlockGibbs(Kernel):
         if self.shift is not None:
             fill(self, shift=as_float(self.shift, "shift"))
 
-    def init(self, target: Target, codes: jax.Array) -> Point:
+    def init(self, target: Target, codes: jax.Array, key: Any = None) -> Pulled:
         codes = self.check(target, codes)
         quadratic = target.find(SiteQuadratic)
         Hs = quadratic.coupling.matvec(target.space.ravel(target.space.embed(codes)))
-        return Point(codes, quadratic.value(target.space, codes, Hs), Hs)
+        return Pulled(codes, quadratic.value(target.space, codes, Hs), None, target.stamp, Hs)
 
     def noise(self, key: jax.Array, target: Target) -> jax.Array:
         coupling = target.find(SiteQuadratic).coupling
         return coupling.noise(key, jnp.ones((), default_float()), self._slack(target))
 
-    def propose(self, target: Target, x: Point, noise: jax.Array) -> Factorised:
+    def propose(self, target: Target, x: Pulled, noise: jax.Array) -> Factorised:
         space, quadratic = target.space, target.find(SiteQuadratic)
-        exact = space.moves(x.codes, quadratic.potentials) + space.linear(x.codes, x.local)
+        exact = space.moves(x.codes, quadratic.potentials) + space.linear(x.codes, x.pull)
         return Factorised(exact + space.linear(x.codes, noise) - space.quadratic(x.codes, self._shift(target) / 2))
 
-    def log_ratio(self, target: Target, x: Point, y: Point, noise: jax.Array) -> jax.Array:
+    def log_ratio(self, target: Target, x: Point, y: Point, noise: jax.Array, forward: Any = None) -> jax.Array:
         """Zero: the draw is from the conditional itself."""
         return jnp.zeros((), default_float())
 
@@ -89,7 +99,7 @@ class BlockGibbs(Kernel):
             raise KernelError(
                 "BlockGibbs needs a quadratic target.",
                 expected="structure=saltus.Quadratic(b, H): f(s) = b·s + ½ sᵀHs",
-                found=f"{target} without that structure",
+                found=f"{target!r} without that structure",
                 hint="for any other target use NCG or PAVG, which need no structure",
             )
         shift: Any = self.shift

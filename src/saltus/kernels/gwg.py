@@ -13,6 +13,7 @@ from ..proposals import SingleSite
 from ..spaces import Space
 from ..target import Point, Target
 from .base import Kernel
+from .declarations import LOCAL_MODEL, Radii
 from .textbook import differences
 
 
@@ -27,6 +28,10 @@ class GWG(Kernel):
     chain of period 2: keep an odd number of steps between draws.
     """
 
+    needs = LOCAL_MODEL
+    tunes = {"radius": Radii()}  # noqa: RUF012
+    simplicity = 30
+
     radius: Number = 1
 
     def __post_init__(self) -> None:
@@ -35,14 +40,14 @@ class GWG(Kernel):
     def propose(self, target: Target, x: Point, noise: None = None) -> SingleSite:
         return SingleSite(0.5 * target.moves(x) + target.space.within(x.codes, self.radius))
 
-    def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None) -> jax.Array:
+    def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None, forward: SingleSite | None = None) -> jax.Array:
         back = 0.5 * total(target.changes(y, x.codes) - target.changes(x, y.codes))
-        gap = self.propose(target, x).log_normaliser() - self.propose(target, y).log_normaliser()
+        gap = (forward or self.propose(target, x)).log_normaliser() - self.propose(target, y).log_normaliser()
         return y.log_prob - x.log_prob + back + gap
 
     def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: Any = None) -> jax.Array:
         """½ D on the moves of one site within `radius` hops, -inf elsewhere."""
-        hops = jnp.asarray(target.space.hop_table())[x.codes, codes]
+        hops = target.space.hops(x.codes.astype(jnp.int32), codes.astype(jnp.int32))
         admissible = (jnp.sum(hops > 0) == 1) & (jnp.max(hops) <= self.radius)
         return jnp.where(admissible, 0.5 * differences(target, x.codes, codes), -jnp.inf)
 

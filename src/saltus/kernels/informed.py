@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 
-from .._record import record, static
+from .._record import as_choice, record, static
 from ..errors import KernelError
 from ..local import LOCAL_MODELS
 from ..spaces import Space
 from ..target import Point, Target
-from .base import Kernel
+from .base import Kernel, begin
 from .metropolis import Info
 
 
@@ -23,6 +23,8 @@ class Informed(Kernel):
     does. The kernel alone then says how the draws came about, which is why the race of `sampler="auto"` returns it.
     """
 
+    name = ""  # no sampler of its own
+
     kernel: Kernel
     differences: str = static(default="exact")
 
@@ -30,11 +32,12 @@ class Informed(Kernel):
         if not isinstance(self.kernel, Kernel):
             raise KernelError("`kernel` is not a kernel.", expected="such as saltus.NCG(0.5)", found=repr(self.kernel))
         if not self.kernel.uses_local_model:
-            expected = "NCG, AVG, PAVG or GWG"
-            raise KernelError("This sampler has no use for a local model.", expected=expected, found=repr(self.kernel))
-        if self.differences not in LOCAL_MODELS:
-            known = " or ".join(map(repr, LOCAL_MODELS))
-            raise KernelError("`differences` is not known.", expected=known, found=repr(self.differences))
+            raise KernelError(
+                "This sampler has no use for a local model.",
+                expected="a sampler that needs one, such as saltus.NCG(0.5)",
+                found=repr(self.kernel),
+            )
+        as_choice(self.differences, "differences", LOCAL_MODELS, KernelError)
 
     def __repr__(self) -> str:
         return f"{self.kernel!r} with {self.differences} differences"
@@ -43,26 +46,35 @@ class Informed(Kernel):
         """The target as this kernel sees it."""
         return target.through(self.differences)
 
-    def init(self, target: Target, codes: jax.Array) -> Point:
-        return self.kernel.init(self.seen(target), self.check(target, codes))
+    @property
+    def weighted(self) -> bool:
+        return self.kernel.weighted
 
-    def step(self, key: jax.Array, target: Target, x: Point) -> tuple[Point, Info]:
+    @property
+    def rejects(self) -> bool:  # type: ignore[override]
+        return self.kernel.rejects
+
+    def init(self, target: Target, codes: jax.Array, key: Any = None) -> Any:
+        return begin(self.kernel, self.seen(target), self.check(target, codes), key)
+
+    def refresh(self, target: Target, state: Any) -> Any:
+        return self.kernel.refresh(self.seen(target), state)
+
+    @property
+    def plain(self) -> bool:
+        return False  # its local model is not the target's own
+
+    def adopt(self, target: Target, x: Point, own: Any = None) -> Any:
+        return self.kernel.adopt(self.seen(target), x, own)
+
+    def draw(self, state: Any) -> jax.Array:
+        return self.kernel.draw(state)
+
+    def log_weight(self, state: Any) -> jax.Array:
+        return self.kernel.log_weight(state)
+
+    def step(self, key: jax.Array, target: Target, x: Any) -> tuple[Any, Info]:
         return self.kernel.step(key, self.seen(target), x)
-
-    def noise(self, key: jax.Array, target: Target) -> Any:
-        return self.kernel.noise(key, self.seen(target))
-
-    def propose(self, target: Target, x: Point, noise: Any) -> Any:
-        return self.kernel.propose(self.seen(target), x, noise)
-
-    def log_ratio(self, target: Target, x: Point, y: Point, noise: Any) -> jax.Array:
-        return self.kernel.log_ratio(self.seen(target), x, y, noise)
-
-    def condition(self, target: Target, z: jax.Array, x: Point) -> Any:
-        return self.kernel.condition(self.seen(target), z, x)  # type: ignore[attr-defined]
-
-    def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: Any) -> jax.Array:
-        return self.kernel.log_definition(self.seen(target), x, codes, noise)  # type: ignore[attr-defined]
 
     def evaluations(self, target: Target) -> int:
         return self.kernel.evaluations(self.seen(target))
@@ -70,5 +82,35 @@ class Informed(Kernel):
     def keeps_parity(self, space: Space) -> bool:
         return self.kernel.keeps_parity(space)
 
+    def check_start(self, target: Target, codes: Any) -> None:
+        self.kernel.check_start(target, codes)
+
     def check_settings(self, target: Target) -> None:
         self.kernel.check_settings(self.seen(target))
+
+    # ---- for certification: what the kernel offers, on the target as it sees it ------------------------------------
+
+    def noise(self, key: jax.Array, target: Target) -> Any:
+        return self.kernel.noise(key, self.seen(target))
+
+    def propose(self, target: Target, x: Any, noise: Any) -> Any:
+        return self.kernel.propose(self.seen(target), x, noise)
+
+    def log_ratio(self, target: Target, x: Any, y: Any, noise: Any, forward: Any = None) -> jax.Array:
+        return self.kernel.ratio(self.seen(target), x, y, noise, forward)
+
+    def condition(self, target: Target, z: jax.Array, x: Any) -> Any:
+        return self.kernel.condition(self.seen(target), z, x)  # type: ignore[attr-defined]
+
+    def log_definition(self, target: Target, x: Any, codes: jax.Array, noise: Any) -> jax.Array:
+        return self.kernel.log_definition(self.seen(target), x, codes, noise)  # type: ignore[attr-defined]
+
+    def blocks(self, target: Target) -> Any:
+        return self.kernel.blocks(self.seen(target))  # type: ignore[attr-defined]
+
+    def compose(self, matrices: Any) -> Any:
+        return self.kernel.compose(matrices)  # type: ignore[attr-defined]
+
+    @property
+    def reversible(self) -> bool:
+        return getattr(self.kernel, "reversible", True)

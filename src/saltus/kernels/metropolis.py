@@ -29,12 +29,18 @@ class Info:
 def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.Array) -> tuple[Point, Info]:
     """Move to y with probability min(1, exp(log_ratio)), else stay at x.
 
-    log_prob = -inf at y is impossible and simply refused; NaN or +inf there, or a NaN ratio, is refused and counted.
+    log_prob = -inf at y is impossible and simply refused; NaN or +inf there, a NaN ratio, or an x that was made for other
+    parameters of the target, is refused and counted.
     """
+    stale = False
+    if isinstance(x, Point) and isinstance(y, Point):
+        stale = x.stale_beside(y)
+        y = changed(y, stamp=x.stamp)  # the same, or not known of one of them
+    y = changed(y, codes=y.codes.astype(x.codes.dtype))  # a proposal may be made in any type; a chain keeps its own
     log_ratio, f = (stored(lambda x: x, x) for x in (log_ratio, y.log_prob))  # or both are computed anew wherever they count
     y = changed(y, log_prob=f)
     impossible = y.log_prob == -jnp.inf
-    undefined = ~impossible & (jnp.isnan(log_ratio) | (y.log_prob == jnp.inf))
+    undefined = (~impossible & (jnp.isnan(log_ratio) | (y.log_prob == jnp.inf))) | stale
     rate = jnp.where(impossible | undefined, 0, jnp.exp(jnp.minimum(log_ratio, 0)))
     accepted = random.unit(key, (), default_float()) < rate
     kept = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), y, x)

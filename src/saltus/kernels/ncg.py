@@ -11,6 +11,7 @@ from .._record import Number, as_float, as_positive, fill, record
 from ..proposals import Factorised
 from ..target import Point, Target
 from .base import Kernel
+from .declarations import LOCAL_MODEL, Decades
 from .textbook import differences, states
 
 
@@ -26,6 +27,10 @@ class NCG(Kernel):
     penalty: p, a number or one per site: a diagonal preconditioner.
     """
 
+    needs = LOCAL_MODEL
+    tunes = {"step_size": Decades()}  # noqa: RUF012
+    simplicity = 20
+
     step_size: Number
     gradient_weight: Number = 0.5
     penalty: Number = 1.0
@@ -35,16 +40,21 @@ class NCG(Kernel):
         fill(self, step_size=as_positive(self.step_size, "step_size"), gradient_weight=weight)
         fill(self, penalty=as_positive(self.penalty, "penalty"))
 
+    @classmethod
+    def first(cls, target: Target, states: Any = None) -> NCG:
+        """The paper's step size on its Ising model, ½ on {0, 1}."""
+        return cls(0.5 * target.space.unit)
+
     def propose(self, target: Target, x: Point, noise: None = None) -> Factorised:
         # Divided last: XLA moves p / 2ε out of the loop once per use, and no longer sees that two uses are the same.
         penalty = target.space.quadratic(x.codes, self.penalty) * 0.5 / self.step_size
         return Factorised(self.gradient_weight * target.moves(x) - penalty)
 
-    def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None) -> jax.Array:
+    def log_ratio(self, target: Target, x: Point, y: Point, noise: None = None, forward: Factorised | None = None) -> jax.Array:
         # The penalty is symmetric in s and s' and cancels: it appears in Φ only.
         back = self.gradient_weight * (target.changes(y, x.codes) - target.changes(x, y.codes))
         plus = target.space.shares(y.log_prob - x.log_prob) + back
-        return self.propose(target, x).log_normaliser_minus(self.propose(target, y), plus)
+        return (forward or self.propose(target, x)).log_normaliser_minus(self.propose(target, y), plus)
 
     def log_definition(self, target: Target, x: Point, codes: jax.Array, noise: Any = None) -> jax.Array:
         """The printed proposal, un-normalised."""

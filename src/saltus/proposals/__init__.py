@@ -2,6 +2,7 @@
 
 from .factorised import Factorised
 from .hop_ball import SiteBall, hop_ball
+from .over_relaxed import OverRelaxed
 from .single_site import SingleSite, SiteBlock
 
-__all__ = ["Factorised", "SingleSite", "SiteBall", "SiteBlock", "hop_ball"]
+__all__ = ["Factorised", "OverRelaxed", "SingleSite", "SiteBall", "SiteBlock", "hop_ball"]

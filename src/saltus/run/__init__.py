@@ -2,5 +2,7 @@
 
 from .result import kernel_of, open_run
 from .sample import resume, sample
+from .saving import save
+from .verify import status, verify
 
-__all__ = ["kernel_of", "open_run", "resume", "sample"]
+__all__ = ["kernel_of", "open_run", "resume", "sample", "save", "status", "verify"]

@@ -9,23 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from ..engine.codec import to_data
+from ..engine.kept import Kept
+from ..engine.loop import first_does
+from ..engine.recording import STATS
+from ..engine.store import Store, taken
 from ..errors import StorageError
+from ..judging import judge, verdict_of
 from ..kernels import Kernel
-from .codec import to_data
-from .drive import Run
-from .loop import fetch, first_does
 from .plan import Plan
 from .result import kernel_variables, make_tree, open_run, site_names, statistic_variables
-from .store import Store
+from .weights import RAW, WORTH, resampled, resampling, worth_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from .running import Run
 
-def memory_tree(plan: Plan, run: Run, attributes: dict[str, Any]) -> xr.DataTree:
+
+def memory_tree(plan: Plan, kept: Kept, attributes: dict[str, Any]) -> xr.DataTree:
     names = site_names(plan.target.names, plan.target.space.num_sites)
-    others = {"statistics": _statistics(plan, run), "start": _start(plan)}
-    return make_tree(run.kept.groups(), names, _kernel_group(plan.choice.kernel), others, attributes)
+    others, groups = {"statistics": _statistics(plan, kept), "start": _start(plan)}, kept.groups()
+    if plan.choice.kernel.weighted:
+        raw = groups[RAW]
+        log_weight = raw["log_weight"]
+        index = resampling(log_weight, plan.settings.seed)
+        groups = {"": {n: resampled(x, index) for n, x in raw.items() if n != "log_weight"}, **groups}
+        others[WORTH] = worth_of({n: x for n, x in raw.items() if n == "lp" or n not in STATS}, log_weight)
+    return make_tree(groups, names, _kernel_group(plan.choice.kernel), others, attributes)
 
 
 def _start(plan: Plan) -> dict[str, Any]:
@@ -43,28 +54,42 @@ def _kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"structure": json.dumps(structure), "repr": repr(kernel)}, kernel_variables(leaves)
 
 
-def create_store(plan: Plan, store: Store) -> None:
+def create_store(plan: Plan, store: Store, replace: bool) -> None:
+    """The store with its kernel and start. replace: whether it may take the place of an older one."""
     space, names = plan.target.space, plan.target.names
-    store.create({**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites, "label_dtype": str(space.labels.dtype)})
-    store.set(**({"names": list(names)} if names else {}))
-    attributes, variables = _kernel_group(plan.choice.kernel)
-    store.add_group("kernel", variables, attributes)
-    store.add_group("start", _start(plan), {})
+    static = {**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites, "label_dtype": str(space.labels.dtype)}
+    groups = {"kernel": _kernel_group(plan.choice.kernel)[::-1], "start": (_start(plan), {})}
+    store.create(static | ({"names": list(names)} if names else {}), groups, taken if replace else None)
 
 
-def stored_tree(plan: Plan, store: Store, run: Run, attributes: dict[str, Any]) -> xr.DataTree:
+def stored_tree(plan: Plan, store: Store, kept: Kept, attributes: dict[str, Any]) -> xr.DataTree:
     def complete() -> None:
-        if run.kept.statistics:
-            store.add_group("statistics", _statistics(plan, run), {})
+        if kept.statistics:
+            store.add_group("statistics", _statistics(plan, kept), {})
+        if plan.choice.kernel.weighted:
+            tree = open_run(store.path)
+            draws = {str(n): x for n, x in tree[f"{RAW}posterior"].data_vars.items() if "draw" in x.dims}
+            draws["lp"] = tree[f"{RAW}sample_stats"]["lp"]
+            log_weight = draws.pop("log_weight").values
+            store.add_group(WORTH, worth_of(draws, log_weight), {})
         store.set(**attributes)
 
     first_does(complete)
     return open_run(store.path)
 
 
-def _statistics(plan: Plan, run: Run) -> dict[str, Any]:
+def judged(tree: xr.DataTree, store: Store | None) -> str:
+    """Write the verdict into the tree, and its store; returns what to warn of, or nothing."""
+    found = verdict_of(judge(tree, quick=True))
+    tree.attrs["verdict"] = found.word
+    if store:
+        first_does(lambda: store.set(verdict=found.word))
+    return found.warning
+
+
+def _statistics(plan: Plan, kept: Kept) -> dict[str, Any]:
     space = plan.target.space
-    return statistic_variables(run.kept.statistics.result(), space.size == space.num_sites) if run.kept.statistics else {}
+    return statistic_variables(kept.statistics.result(), space.size == space.num_sites) if kept.statistics else {}
 
 
 def _static_attributes(plan: Plan) -> dict[str, Any]:
@@ -72,6 +97,7 @@ def _static_attributes(plan: Plan) -> dict[str, Any]:
     settings, space = plan.settings, plan.target.space
     return {
         "inference_library": "saltus",
+        "run_id": plan.run_id,
         "inference_library_version": saltus_version(),
         "jax_version": jax.__version__,
         "python_version": platform.python_version(),
@@ -85,26 +111,30 @@ def _static_attributes(plan: Plan) -> dict[str, Any]:
         "evaluations_per_step": plan.choice.kernel.evaluations(plan.target),
         "numeric": int(space.numeric),
         "num_values": space.num_values,
+        "rejects": int(plan.choice.kernel.rejects),
+        "weighted": int(plan.choice.kernel.weighted),
         "thin": settings.thin if isinstance(settings.thin, int) else 0,  # 0: not chosen yet
         "tuning": plan.choice.tuning,
         "race": plan.choice.race,
         "race_evaluations": plan.choice.evaluations,
+        "starts": "given" if plan.choice.starts_given else "random",
     }
 
 
 def attributes_of(plan: Plan, run: Run, reason: str) -> dict[str, Any]:
     """What is known after the last step. Values that any file format takes: strings and numbers."""
-    times = {f"{name}_seconds": round(seconds, 4) for name, seconds in vars(run.times).items()}
-    undefined = int(fetch(run.carry.undefined)[: plan.settings.num_chains].sum())
+    times = {f"{name}_seconds": round(seconds, 4) for name, seconds in vars(run.clock.times).items()}
     return {
         **_static_attributes(plan),
         **times,
         "sampling_time": times["sampling_seconds"],
-        "thin": run.steps_per_draw,
-        "thinning": run.thinning,
+        "thin": run.clock.steps_per_draw or 1,
+        "thinning": run.clock.thinning,
+        "num_warmup": run.clock.warmup_made,
+        "cut": "; ".join(filter(None, [plan.choice.cut, run.cut])),
         "complete": int(not reason),
         "incomplete_because": reason,
-        "undefined": undefined,
+        "undefined": run.chains.undefined,
     }
 
 

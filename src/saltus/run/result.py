@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engine.arguments import read_path
+from ..engine.codec import from_data
+from ..engine.files import understood
+from ..engine.recording import STATS
+from ..engine.store import Reader, checked_files, open_checked, read_mark
 from ..errors import StorageError
 from ..kernels import Kernel
-from .codec import from_data
-from .recording import STATS
-from .settings import read_path
-from .store import read_mark, zarr_module
+from .saving import check_netcdf
+from .weights import RAW, WORTH, resampling
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,6 +26,7 @@ _MEANING = {
     "acceptance_rate": "min(1, ratio), mean over the steps since the draw before",
     "accepted": "whether the last step's proposal was taken, null proposals included",
     "jump": "L1 distance of a step, mean over the steps since the draw before",
+    "log_weight": "log of what the draw counts",
     "changed_sites": "sites at which the last step's proposal differed, taken or not",
 }
 _STATISTIC_DIMS = {
@@ -52,15 +56,22 @@ def make_tree(
     others: dict[str, dict[str, Any]],
     attributes: dict[str, Any],
 ) -> xr.DataTree:
-    """groups: {"" or "warmup_": {variable: (chains, draws, ...)}}; kernel: (attributes, variables); others: {group: variables}."""
+    """One group for each kind of draw, the kernel and what else there is.
+
+    groups: {"", "warmup_" or RAW: {variable: (chains, draws, ...)}}. kernel: (attributes, variables). others: {group: variables}.
+    """
     import xarray as xr
 
     children = {}
     for group, variables in groups.items():
-        for home, chosen in (("posterior", [n for n in variables if n not in STATS]), ("sample_stats", STATS)):
+        states = [n for n in variables if n not in STATS or (group == RAW and n == "log_weight")]
+        for home, chosen in (("posterior", states), ("sample_stats", [n for n in STATS if n not in states])):
             found = {n: variables[n] for n in chosen if n in variables}
             if found:
                 children[f"{group}{home}"] = _draws(found, names)
+    worth = others.pop(WORTH, {})
+    if worth:
+        children[f"{RAW}posterior"] = children[f"{RAW}posterior"].assign(worth)
     for home, found in others.items():
         if found:
             children[home] = xr.Dataset(found, _site_coordinates(found, names))
@@ -96,7 +107,7 @@ def kernel_of(run: Any) -> Kernel:
     try:
         group = run["kernel"]
         structure = json.loads(group.attrs["structure"])
-    except (KeyError, TypeError, ValueError, AttributeError) as cause:
+    except (LookupError, TypeError, ValueError, AttributeError) as cause:
         raise StorageError(
             "This is not a run of saltus: it has no kernel.",
             expected="what saltus.sample or saltus.open returned",
@@ -110,11 +121,18 @@ def open_run(path: Any) -> xr.DataTree:
     import xarray as xr
 
     where = read_path(path, "path")
-    if where is None or not where.exists():
-        raise StorageError(f"There is no run at {where}.", expected="a .zarr folder or .nc file", found="nothing")
+    try:
+        found = "" if where is not None and where.exists() else "nothing"
+    except OSError as cause:  # a folder that this user may not look into
+        found = f"{type(cause).__name__}: {cause.strerror}"
+    if where is None or found:
+        raise StorageError(f"There is no run at {where}.", expected="a .zarr folder or .nc file", found=found)
     if where.is_file():
         try:
+            check_netcdf(where)
             return xr.open_datatree(where, engine="h5netcdf")
+        except StorageError:
+            raise
         except Exception as cause:
             raise StorageError(
                 f"{where} cannot be read.", expected="a .nc file of a run", found=f"{type(cause).__name__}: {cause}"
@@ -131,51 +149,97 @@ def _open_plain_zarr(path: Path, cause: StorageError) -> xr.DataTree:
     import xarray as xr
 
     try:
-        tree = xr.open_datatree(path, engine="zarr", chunks=None)
+        root = json.loads((path / "zarr.json").read_text())
+        files = checked_files(path) if "saltus_checksum" in root["attributes"] else path
+        tree = xr.open_datatree(files, engine="zarr", chunks=None, consolidated="consolidated_metadata" in root)
         tree["kernel"]
+    except StorageError:
+        raise
     except Exception:
         raise cause from None
     return tree
 
 
 def _open_store(path: Path) -> xr.DataTree:
-    root = zarr_module().open_group(str(path), mode="r")
-    attributes = dict(root.attrs)
-    labels = np.array(json.loads(attributes.pop("labels")), dtype=attributes.pop("label_dtype"))
-    others: dict[str, dict[str, Any]] = {}
-    kernel: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-    groups: dict[str, dict[str, Any]] = {}
-    for home, group in root.groups():
-        if home == "kernel":
-            kernel = (dict(group.attrs), {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()})
-        elif home in ("statistics", "start"):
-            others[home] = {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()}
-        else:
-            prefix = "warmup_" if home.startswith("warmup_") else ""
-            count = group.attrs.get("draws", 0)
-            lazily = {n: _lazy(a, count, labels if n == "s" else None) for n, a in group.arrays()}
-            groups.setdefault(prefix, {}).update(lazily)
-    names = site_names(attributes.pop("names", None), attributes["num_sites"])
-    return make_tree(groups, names, kernel, others, attributes)
+    with understood(path):
+        root = open_checked(path)
+        attributes = dict(root.attrs)
+        labels = np.array(json.loads(attributes.pop("labels")), dtype=attributes.pop("label_dtype"))
+        for name in ("saltus_checksum", "writer"):
+            attributes.pop(name, None)
+        others: dict[str, dict[str, Any]] = {}
+        kernel: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        stored: dict[str, dict[str, Reader]] = {}
+        for home, group in root.groups():
+            told = {name: value for name, value in group.attrs.items() if name != "saltus_checksum"}
+            if home == "kernel":
+                kernel = (told, {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()})
+            elif home in ("statistics", "start", WORTH):
+                others[home] = {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()}
+            else:
+                prefix = next((p for p in ("warmup_", RAW) if home.startswith(p)), "")
+                count = told.get("draws", 0)
+                readers = {n: Reader(path, a, home, count, attributes.get("run_id")) for n, a in group.arrays()}
+                stored.setdefault(prefix, {}).update(readers)
+        names = site_names(attributes.pop("names", None), attributes["num_sites"])
+    provisional = [p for p, own in stored.items() for home in {r.home for r in own.values()} if root[home].attrs.get("provisional")]
+
+    def lazily(own: dict[str, Reader], index: np.ndarray | None = None) -> dict[str, Any]:
+        return {n: _lazy(reader, labels if n == "s" else None, index) for n, reader in own.items()}
+
+    groups = {prefix: lazily(own) for prefix, own in stored.items()}
+    if "log_weight" in stored.get(RAW, {}):
+        weights = stored[RAW]["log_weight"]
+        index = resampling(weights.read((slice(None), slice(weights.count))), int(attributes["seed"]))
+        chosen = {n: a for n, a in stored[RAW].items() if n != "log_weight"}
+        groups = {"": lazily(chosen, index), **groups}
+    tree = make_tree(groups, names, kernel, others, attributes)
+    for prefix in provisional:  # what will be replaced when the run goes on is not left to be read later
+        for home in ("posterior", "sample_stats"):
+            tree[f"{prefix}{home}"].dataset.load()
+    return tree
 
 
-def _lazy(array: Any, count: int, labels: np.ndarray | None) -> Any:
-    """A zarr array's first `count` draws as xarray reads it: when asked, and only what is asked."""
+def _lazy(reader: Reader, labels: np.ndarray | None, index: np.ndarray | None = None) -> Any:
+    """A zarr array's counted draws as xarray reads it: when asked, and only what is asked. index: of `resampling`."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
     class Stored(BackendArray):
-        shape = (array.shape[0], count, *array.shape[2:])
-        dtype = array.dtype if labels is None else labels.dtype
+        shape = (reader.array.shape[0], reader.count, *reader.array.shape[2:])
+        dtype = reader.array.dtype if labels is None else labels.dtype
 
         def __getitem__(self, key: Any) -> Any:
             return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
         def _read(self, key: Any) -> np.ndarray:
-            values = array.oindex[tuple(_within(k, n) for k, n in zip(key, self.shape, strict=True))]
-            return values if labels is None else labels[values]
+            within = tuple(_within(k, n) for k, n in zip(key, self.shape, strict=True))
+            values = reader.read(within) if index is None else _chosen(reader, index, within)
+            return values if labels is None else _labelled(values, labels, reader)
 
     return indexing.LazilyIndexedArray(Stored())
+
+
+def _labelled(codes: np.ndarray, labels: np.ndarray, reader: Reader) -> np.ndarray:
+    if codes.size and (codes.max() >= len(labels) or codes.min() < 0):
+        raise StorageError(
+            f"{reader.path} holds codes outside its space.",
+            expected=f"0 to {len(labels) - 1}",
+            found=str(codes.max()),
+            hint="it was not written by saltus, or is damaged",
+        )
+    return labels[codes]
+
+
+def _chosen(reader: Reader, index: np.ndarray, key: tuple) -> np.ndarray:
+    """An array at draws of its own for each chain."""
+    chains, draws = (np.arange(n)[k] for n, k in zip(index.shape, key, strict=False))
+    found = []
+    for c in np.atleast_1d(chains):
+        rows, back = np.unique(np.atleast_1d(index[c, draws]), return_inverse=True)
+        found.append(reader.read((slice(c, c + 1), rows, *key[2:]))[0][back])
+    shape = (*np.shape(chains), *np.shape(draws))
+    return np.stack(found).reshape(*shape, *found[0].shape[1:])
 
 
 def _within(key: Any, length: int) -> Any:

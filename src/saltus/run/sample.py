@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RunError
-from ..target import Target
-from .carry_out import carry_out
-from .checkpoint import Checkpoint, check_fingerprint
-from .choice import choose, stored_choice
-from .loop import first_does
-from .plan import Plan, check_apart, check_places, check_room
-from .progress import make_progress
-from .recording import Recording
-from .settings import (
+from ..engine.arguments import (
     Options,
     Settings,
     check_observables,
@@ -24,9 +14,20 @@ from .settings import (
     read_path,
     read_settings,
     read_target,
-    warn_of_parity,
 )
-from .store import check_store
+from ..engine.checkpoint import Checkpoint, check_codes, check_fingerprint
+from ..engine.drive import interruptible
+from ..engine.files import understood
+from ..engine.loop import first_does
+from ..engine.progress import make_progress
+from ..engine.recording import Recording
+from ..engine.samplers import check_kernel_fits, warn_of_parity
+from ..errors import RunError
+from ..target import Target
+from .carry_out import carry_out
+from .choice import Choice, choose, stored_choice
+from .plan import Plan, check_places, check_room, estimate, find_state, own_state
+from .weights import check_weights
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,46 +57,61 @@ def sample(
 
     sampler: "auto" races those that apply, by effective draws per second on this machine; the run says which won and why.
         A kernel such as `saltus.NCG(step_size=0.5)` is used as it is; a class or name ("pavg") is tuned first, by
-        `saltus.tune(target, sampler, seed, adaptation=adaptation)`. Either way it is frozen: sampling never adapts.
+        `saltus.tune(target, sampler, seed, adaptation=adaptation)`. A list races: `["auto", MyKernel]` all of the package and
+        this one, `["ncg", MyKernel(0.3)]` just these; kernels in it race as they are. Sampling itself never adapts.
     num_draws, num_warmup, num_chains: draws kept and burn-in steps of each chain.
     thin: steps per draw; "auto" chooses it from the warm-up, for at least 400 effective draws where a minute is enough.
-    seed: the numbers of step t of chain c depend on (seed, c, t) only.
+    seed: the numbers of step t of chain c depend on (seed, c, t) only. Runs of the same seed are therefore coupled: from other
+        starts they may even meet, which proves nothing. `saltus.random.seeds(seed, num)` gives seeds of independent runs.
     initial: states, shown or embedded: one for all chains or one each; None: `target.initial`, or random states.
-    time_limit: seconds after which to end with the draws so far. Ctrl-C does the same.
+    time_limit: seconds from the call after which to end with the draws so far, at least one a chain. Ctrl-C and SIGTERM do the
+        same; a second one ends the process, with the last checkpoint intact.
+        Where time is short, race, tuning and warm-up are cut; a warning and `run.attrs["cut"]` say which. With a checkpoint
+        the warm-up is not cut: the next call goes on with it, and what is returned are the states that it has come to.
     checkpoint: a folder to go on from after a kill; the same call repeated, or `saltus.resume`, continues bit for bit.
         It is brought up to date every `checkpoint_every` seconds.
     store: "run.zarr": draws stream to disk and are read lazily; memory stays flat.
     keep: "draws"; or streaming statistics, some of "mean", "covariance", "pairs", "best"; or {name: function of s}.
     keep_warmup: warm-up steps too, in groups of their own. overwrite: replace an existing checkpoint or store.
+
+    Where the draws are to be doubted there is one `saltus.ConvergenceWarning`; `run.attrs["verdict"]` is "ok" or one of the
+    words that docs/runs.md lists, and `saltus.summary(run)` says all.
     """
-    target = read_target(target)
+    began, target = time.monotonic(), read_target(target)
     asked = dict(num_draws=num_draws, num_warmup=num_warmup, num_chains=num_chains, seed=seed, thin=thin, keep=keep)
     settings, recording = read_settings(target.space, **asked, keep_warmup=keep_warmup)
-    options = Options.read(progress, time_limit, checkpoint_every)
+    options = Options.read(progress, time_limit, checkpoint_every, began)
     folder, store_path = read_path(checkpoint, "checkpoint"), read_path(store, "store")
     overwrite = read_flag(overwrite, "overwrite")
     check_observables(recording, target)
-    check_apart(store_path, folder)
-    check_room(target, settings, recording, store_path)  # before a race, not after it
-    if folder:
-        Checkpoint(folder).check_place()
-    if store_path and not (folder and folder.exists()):
-        first_does(partial(check_store, store_path, overwrite, 0))
-    began = time.monotonic()
+    saved = Checkpoint(folder) if folder else None
+    check_places(target, settings, recording, store_path, saved, overwrite)  # before a race, not after it
     with make_progress(options.progress) as shown:
-        choice = choose(
-            sampler,
-            target,
-            settings,
-            initial=initial,
-            adaptation=adaptation,
-            folder=None if overwrite else folder,
-            deadline=began + (options.time_limit or float("inf")),
-            progress=shown,
-        )
+        if told := estimate(target, settings, recording, store_path):
+            shown.tell(told)
+        asked_for = dict(initial=initial, adaptation=adaptation, progress=shown, stored=folder is not None)
+        asked_for["folder"] = None if overwrite else folder
+        choice, pressed = _chosen(sampler, target, settings, options, asked_for)
+    check_weights(choice.kernel, settings)
     warn_of_parity(choice.kernel, target.space, settings.thin)
-    plan = Plan(target, settings, recording, choice, store_path, Checkpoint(folder) if folder else None)
-    return carry_out(plan, options.after(time.monotonic() - began), check_places(plan, overwrite))
+    plan = Plan(target, settings, recording, choice, store_path, saved, secrets.token_hex(16))
+    try:
+        plan, state = find_state(plan, overwrite)
+        return carry_out(plan, options, state, overwrite, pressed)
+    finally:
+        if saved:
+            saved.free()
+
+
+def _chosen(sampler: Any, target: Target, settings: Settings, options: Options, asked: dict[str, Any]) -> tuple[Choice, int]:
+    """The sampler, and how often Ctrl-C was pressed meanwhile: once cuts race and tuning as if time were up."""
+    with interruptible(patience=1):
+        try:
+            return choose(sampler, target, settings, deadline=options.deadline, **asked), 0
+        except KeyboardInterrupt:
+            asked["progress"].tell("interrupted: race and tuning are cut short")
+    with interruptible(patience=1):
+        return choose(sampler, target, settings, deadline=time.monotonic(), **asked), 1
 
 
 def resume(
@@ -107,35 +123,51 @@ def resume(
     progress: bool = True,
     time_limit: float | None = None,
     checkpoint_every: float = 10.0,
+    store: Any = None,
 ) -> xr.DataTree:
     """Go on with the run whose checkpoint is at `path`, bit for bit as if it had never stopped.
 
     num_draws: more draws than were asked for at first. keep: the observables again, where the run keeps some
-    (functions are not stored). A finished run is returned as it is.
+    (functions are not stored). store: where the draws are, of a run whose store is not beside its checkpoint.
+    A finished run is returned as it is.
     """
-    target = read_target(target)
-    options = Options.read(progress, time_limit, checkpoint_every)
+    began, target = time.monotonic(), read_target(target)
+    options = Options.read(progress, time_limit, checkpoint_every, began)
     folder = read_path(path, "path")
     if folder is None:
         raise RunError("`path` is missing.", expected="the folder given as checkpoint=", found="None")
-    saved = Checkpoint(folder)
+    saved, given = Checkpoint(folder), read_path(store, "store")
+    saved.read_run()  # what is no checkpoint is not locked
+    first_does(saved.take)
+    try:
+        plan, header = _stored_plan(saved, target, num_draws, keep, given)
+        state = own_state(plan, header)
+        if plan.settings.num_draws > header["settings"]["num_draws"]:
+            first_does(lambda: saved.update(*plan.as_data()))  # a longer run from now on
+        return carry_out(plan, options, state)
+    finally:
+        saved.free()
+
+
+def _stored_plan(saved: Checkpoint, target: Target, num_draws: Any, keep: Any, given: Any) -> tuple[Plan, dict[str, Any]]:
+    """The plan of a checkpoint, and the header that says so; perhaps with more draws. given: where its store is."""
     header, arrays = saved.read_run()
-    check_fingerprint(folder, header, arrays["probes"], target)
+    check_fingerprint(saved.folder, header, arrays.get("probes"), target)
+    with understood(saved.folder / "run.npz"):
+        _same_again(target, header["settings"], None, _stand_in(header["settings"]))  # what is stored, as if it were given
+        choice = stored_choice(header, arrays)
+        check_kernel_fits(choice.kernel, target)
+        check_codes(target.space, choice.codes, header["settings"]["num_chains"])
+        store = saved.store_of(header, given)
     settings, recording = _same_again(target, header["settings"], num_draws, keep)
     check_observables(recording, target)
-    store = _found_store(header["store"], folder)
     check_room(target, settings, recording, store)
-    plan = Plan(target, settings, recording, stored_choice(header, arrays), store, saved)
-    if plan.settings.num_draws > header["settings"]["num_draws"]:
-        first_does(lambda: saved.update(*plan.as_data()))  # a longer run from now on
-    return carry_out(plan, options, saved.read_state())
+    return Plan(target, settings, recording, choice, store, saved, header.get("run_id", "")), header
 
 
-def _found_store(store: str | None, folder: Path) -> Path | None:
-    """Where the store was, or beside the checkpoint where both were moved."""
-    if store is None or Path(store).exists() or not (folder.parent / Path(store).name).exists():
-        return Path(store) if store else None
-    return folder.parent / Path(store).name
+def _stand_in(asked: dict[str, Any]) -> Any:
+    """For observables, which are not stored: any functions of these names."""
+    return {str(name): len for name in asked["keep"]} if asked["keep_kind"] == "observables" else None
 
 
 def _same_again(target: Target, asked: dict[str, Any], num_draws: Any, keep: Any) -> tuple[Settings, Recording]:

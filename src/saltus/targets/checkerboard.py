@@ -7,13 +7,16 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import random
 from .._fusion import stored, total
+from .._record import default_float
 from ..moves import over_values
 
 
@@ -21,7 +24,7 @@ class Shifts:
     """s (..., d) on a periodic lattice, seen from its neighbours.
 
     Shifts of the flat vector, wrapped round once in a copy that is longer by a row at both ends: slices of that copy
-    are plain loads, several times as fast as rolls of the lattice (`saltus bench choices`).
+    are plain loads, several times as fast as rolls of the lattice (`python -m benchmarks choices`).
     """
 
     def __init__(self, shape: tuple[int, ...], s: jax.Array):
@@ -105,7 +108,8 @@ class Halves:
     r"""f(s) = sum over edges J_ij s_i s_j + sum_i h_i s_i, colour by colour: every edge joins two colours.
 
     spread: codes as s, (..., d), in small integers. field: h from the params, as something that adds to (..., d).
-    packed: the pull on sites, J s + h, as a table as `Space.packed` has it.
+    packed: the pull on sites, J s + h, as a table as the space's form of Moves has it.
+    A sweep as in `saltus.sweeps`, in which either colour depends on the other only: no site is computed in vain.
     """
 
     board: Checkerboard
@@ -113,15 +117,31 @@ class Halves:
     field: Callable[[Any], jax.Array]
     packed: Callable[[jax.Array], jax.Array]
 
+    def begin(self, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The codes of either colour: kept apart from step to step."""
+        return self.board.split(codes)
+
+    def sweep(self, key: jax.Array, target: Any, x: Any) -> tuple[jax.Array, jax.Array, Any, Any]:
+        space, codes = target.space, list(x.kept)
+        units = random.num_units(space.num_values)
+        u = random.unit(key, (units * space.num_sites,))
+        for colour, own in enumerate(jnp.split(u, 2)):
+            pull = target.tempering(self.pull(target.params, codes[1 - colour], colour))
+            choose = lambda codes, pull, u: space.form.chosen(codes, self.packed(pull), u)  # noqa: E731
+            codes[colour] = stored(choose, codes[colour], pull, own.reshape(units, -1))
+        f = stored(partial(self._value, target), *codes, pull).astype(default_float())
+        travelled = jax.tree.map(jnp.add, *map(space.travel, x.kept, codes))  # x.codes are not read, nor copied for it
+        return stored(self.board.join, *codes), f, tuple(codes), travelled
+
+    def _value(self, target: Any, first: jax.Array, second: jax.Array, pull: jax.Array) -> jax.Array:
+        """f, given the codes of either colour and the pull on the second."""
+        alone, rest = (self.spread(codes).astype(pull.dtype) for codes in (first, second))
+        each = alone * target.tempering(self._field(target.params, 0)) + rest * pull
+        return total(over_values(jnp.add, each) if each.ndim > 1 else each)
+
     def pull(self, params: Any, codes: jax.Array, colour: int) -> jax.Array:
         """On the sites of one colour, given the codes of the other."""
         return self.board.pull(params["coupling"], self.spread(codes), colour) + self._field(params, colour)
-
-    def value(self, params: Any, first: jax.Array, second: jax.Array, pull: jax.Array) -> jax.Array:
-        """f, given the codes of either colour and the pull on the second."""
-        alone, rest = (self.spread(codes).astype(pull.dtype) for codes in (first, second))
-        each = alone * self._field(params, 0) + rest * pull
-        return total(over_values(jnp.add, each) if each.ndim > 1 else each)
 
     def _field(self, params: Any, colour: int) -> jax.Array:
         return self.board.half(self.field(params), colour)

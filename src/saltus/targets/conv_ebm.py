@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._record import as_size, default_float
+from ..engine.arguments import read_seed
 from ..errors import TargetError
 from ..spaces import Binary
 from ..target import Target
@@ -36,12 +37,12 @@ def conv_ebm(params: Any = None, *, width: int = 16, seed: int = 0) -> Target:
             found=f"{sorted(params)}" if isinstance(params, dict) else type(params).__name__,
             hint="saltus.targets.conv_ebm_params(width=16, seed=0) makes a set to begin with",
         )
-    return Target(log_prob, Binary(SIDE * SIDE), params)
+    return Target(log_prob, Binary(SIDE * SIDE), params, structure=None)
 
 
 def conv_ebm_params(width: int = 16, seed: int = 0) -> dict[str, Any]:
     """Uniform within ±1/sqrt(number of inputs) for the network, as PyTorch begins; 0.01 N(0, 1) for G; zero for b."""
-    width, rng = as_size(width, "width", TargetError), np.random.default_rng(seed)
+    width, rng = as_size(width, "width", TargetError), np.random.default_rng(read_seed(seed))
 
     def layer(inputs: int, outputs: int) -> dict[str, jax.Array]:
         bound = 1 / math.sqrt(inputs)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -11,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._fusion import stored
-from .._record import as_size, record, static
+from .._record import as_array, as_size, is_concrete, record, shown, static
 from ..errors import TargetError
 from ..neighbours import Incidence
 from ..preconditioners import Sparse
@@ -19,6 +22,7 @@ from ..structure import Graph
 from .checkerboard import Checkerboard, Halves, Shifts, pulled, weighted
 
 Spread = Callable[[jax.Array], jax.Array]
+KEPT = 16  # lattices and graphs, with the functions of their targets
 
 
 @record
@@ -100,23 +104,51 @@ def _wrong_coupling(coupling: jax.Array, expected: str) -> TargetError:
 
 
 def interaction(shape_or_graph: Any) -> Lattice | Network:
-    """A tuple of sides is a periodic lattice; a `saltus.Graph` or an (m, 2) array of edges is a graph."""
+    """A tuple of sides is a periodic lattice; a `saltus.Graph` or an (m, 2) array of edges is a graph.
+
+    The same object for the same lattice or graph, so that targets that differ in params only share their functions.
+    """
     if isinstance(shape_or_graph, Graph):
-        return Network(shape_or_graph)
+        return _network(_Known.of(shape_or_graph)) if is_concrete(shape_or_graph) else Network(shape_or_graph)
     if isinstance(shape_or_graph, tuple) and shape_or_graph and all(isinstance(n, (int, np.integer)) for n in shape_or_graph):
-        shape = tuple(as_size(n, "shape", TargetError) for n in shape_or_graph)
-        axes = [_axis_edges(shape, axis) for axis, side in enumerate(shape) if side > 1]
-        edges = np.concatenate(axes) if axes else np.zeros((0, 2), int)
-        parity = np.indices(shape).sum(0).ravel() % 2 if all(side % 2 == 0 for side in shape) else None
-        return Lattice(Graph.from_edges(edges, math.prod(shape), parity), shape)
-    edges = np.asarray(shape_or_graph)
+        return _lattice(tuple(as_size(n, "shape", TargetError) for n in shape_or_graph))
+    try:
+        edges = np.asarray(as_array(shape_or_graph, "shape", TargetError))
+    except TargetError:
+        edges = np.zeros(0)
     if edges.ndim != 2 or edges.shape[-1] != 2 or edges.dtype.kind not in "iu" or not len(edges):
         raise TargetError(
             "The lattice or graph is not understood.",
             expected="a tuple of sides such as (10, 10), a saltus.Graph, or an (m, 2) array of edges",
-            found=f"{type(shape_or_graph).__name__} {shape_or_graph!r}"[:120],
+            found=f"{type(shape_or_graph).__name__} {shown(shape_or_graph)}",
         )
-    return Network(Graph.from_edges(edges, int(edges.max()) + 1))
+    return interaction(Graph.from_edges(edges, int(edges.max()) + 1))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _lattice(shape: tuple[int, ...]) -> Lattice:
+    axes = [_axis_edges(shape, axis) for axis, side in enumerate(shape) if side > 1]
+    edges = np.concatenate(axes) if axes else np.zeros((0, 2), int)
+    parity = np.indices(shape).sum(0).ravel() % 2 if all(side % 2 == 0 for side in shape) else None
+    return Lattice(Graph.from_edges(edges, math.prod(shape), parity), shape)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A graph, compared by its edges and colours."""
+
+    content: bytes
+    graph: Graph = field(compare=False)
+
+    @classmethod
+    def of(cls, graph: Graph) -> _Known:
+        told = (np.asarray([graph.incidence.num_sites]), graph.incidence.edges, graph.colours)
+        return cls(hashlib.sha256(b"".join(np.asarray(part, np.int64).tobytes() for part in told)).digest(), graph)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _network(known: _Known) -> Network:
+    return Network(known.graph)
 
 
 def _axis_edges(shape: tuple[int, ...], axis: int) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,7 +16,7 @@ from ..spaces import Spin
 from ..structure import Quadratic
 from ..target import Target
 from .checkerboard import pulled
-from .interaction import coupling_matrix, interaction
+from .interaction import KEPT, coupling_matrix, interaction
 
 
 def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
@@ -33,6 +35,15 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
         raise TargetError(
             "`field` does not fit.", expected=f"a number, or shape ({sites.num_sites},)", found=f"shape {field.shape}"
         )
+    log_prob, exact, structure = _functions(sites)
+    params = {"coupling": coupling, "field": field}
+    space = Spin(sites.num_sites)
+    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _functions(sites: Any) -> tuple[Callable, ClosedForm, Callable]:
+    """log_prob, differences and structure: the same objects for the same sites, so that nothing recompiles."""
     space = Spin(sites.num_sites)
 
     def log_prob(params: dict, x: jax.Array) -> jax.Array:
@@ -51,9 +62,8 @@ def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
     def structure(params: dict) -> tuple:
         return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
 
-    params = {"coupling": coupling, "field": field}
-    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(_spins, _field, _packed))
-    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+    halves = sites.halves(_spins, _field, _packed)
+    return log_prob, ClosedForm(differences, exact=True, both=both, table=table, halves=halves), structure
 
 
 def _spins(codes: jax.Array) -> jax.Array:

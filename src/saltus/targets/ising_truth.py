@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._record import as_size
+from .._record import as_array, as_sequence, as_size
 from ..errors import TargetError
 
 
@@ -45,13 +45,13 @@ def kaufman_edge_correlation(shape: tuple[int, int], coupling: Any) -> float:
 
 
 def _read(shape: Any, coupling: Any) -> tuple[tuple[int, int], tuple[float, float]]:
-    sides = tuple(as_size(side, "shape", TargetError, least=3) for side in shape)
-    K = np.asarray(coupling, np.float64)
+    sides = tuple(as_size(side, "shape", TargetError, least=3) for side in as_sequence(shape, "shape", TargetError, "two sides"))
+    K = np.asarray(as_array(coupling, "coupling", TargetError, "one or two numbers"), np.float64)
     if len(sides) != 2 or K.shape not in ((), (2,)):
         raise TargetError(
             "Kaufman's formula is for a torus.", expected="two sides, one or two couplings", found=f"{shape}, {coupling}"
         )
-    if not (K > 0).all():
+    if not ((K > 0) & (np.inf > K)).all():
         raise TargetError(
             "Kaufman's formula needs K > 0.",
             expected="positive couplings",

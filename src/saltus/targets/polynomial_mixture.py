@@ -30,7 +30,7 @@ def polynomial_mixture(order: int = 2, num_sites: int = 20) -> Target:
     Every factor is normalised on the grid, and so is f. This follows the authors' code: the printed shifts have the
     wrong sign and the printed order 4 is half as wide (docs/deviations.md). `truth` is a `MixtureTruth`.
     """
-    if order not in _POLYNOMIALS:
+    if not isinstance(order, (int, np.integer)) or order not in _POLYNOMIALS:
         raise TargetError("No such mixture.", expected="order 2 or 4", found=f"order {order!r}")
     num_sites = as_size(num_sites, "num_sites", TargetError)
     polynomial, last = _POLYNOMIALS[order]
@@ -45,7 +45,7 @@ def polynomial_mixture(order: int = 2, num_sites: int = 20) -> Target:
     }
     params = {name: jnp.asarray(value, default_float()) for name, value in constants.items()}
     truth = _truth(np.exp(scores - log_z[:, None]), num_sites)
-    return Target(log_prob, Ordinal(num_sites, _GRID), params, initial=np.full(num_sites, 11), truth=truth)
+    return Target(log_prob, Ordinal(num_sites, _GRID), params, initial=np.full(num_sites, 11), truth=truth, structure=None)
 
 
 def log_prob(params: dict, s: jax.Array) -> jax.Array:

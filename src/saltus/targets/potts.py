@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +18,7 @@ from ..spaces import Categorical
 from ..structure import Quadratic
 from ..target import Target
 from .checkerboard import pulled
-from .interaction import coupling_matrix, interaction
+from .interaction import KEPT, coupling_matrix, interaction
 
 
 def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0) -> Target:
@@ -32,6 +34,15 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
     field = as_float(field, "field", TargetError)
     if field.shape not in ((), (num_states,), space.shape):
         raise TargetError("`field` does not fit.", expected=f"shape ({num_states},) or {space.shape}", found=f"shape {field.shape}")
+    log_prob, exact, structure = _functions(sites, space)
+    params = {"coupling": coupling, "field": field}
+    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _functions(sites: Any, space: Categorical) -> tuple[Callable, ClosedForm, Callable]:
+    """log_prob, differences and structure: the same objects for the same sites and states, so that nothing recompiles."""
+    num_states = space.num_values
 
     def log_prob(params: dict, s: jax.Array) -> jax.Array:
         return total(over_values(jnp.add, s.T * (0.5 * sites.pull(params["coupling"], s.T) + _per_state(params["field"]))))
@@ -52,15 +63,14 @@ def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0)
         return packed(pulled(params["coupling"], near) + _per_state(params["field"]))
 
     def packed(pull: jax.Array) -> jax.Array:
-        return space.packed(pull.T)
+        return space.form.packed(space, pull.T)
 
     def structure(params: dict) -> tuple:
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
         return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
 
-    params = {"coupling": coupling, "field": field}
-    exact = ClosedForm(differences, exact=True, both=both, table=table, halves=sites.halves(one_hot, _field, packed))
-    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+    halves = sites.halves(one_hot, _field, packed)
+    return log_prob, ClosedForm(differences, exact=True, both=both, table=table, halves=halves), structure
 
 
 def _per_state(field: jax.Array) -> jax.Array:

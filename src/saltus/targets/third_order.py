@@ -37,7 +37,7 @@ def third_order(alpha: Any, shape: Any = (4, 4), coupling: Any = 0.4, num_triple
         "edges": sites.graph.incidence.edges,
         "triples": jnp.asarray(triples, jnp.int32),
     }
-    return Target(log_prob, Spin(sites.num_sites), params, differences=Differences(differences, exact=True))
+    return Target(log_prob, Spin(sites.num_sites), params, differences=Differences(differences, exact=True), structure=None)
 
 
 def log_prob(params: dict, x: jax.Array) -> jax.Array:

@@ -66,7 +66,7 @@ def sparse_regression(
     inclusion = _numbers(inclusion, "inclusion", "two numbers above 0", (2,), above=0)
     noise = _numbers(noise, "noise", "two numbers above 0", (2,), above=0)
     q = _numbers(appended_probability, "appended_probability", "a number between 0 and 1", (), above=0, below=1)
-    num_appended = as_size(num_appended or 0, "num_appended", TargetError, least=0)
+    num_appended = as_size(0 if num_appended is None else num_appended, "num_appended", TargetError, least=0)
 
     distinct, group = np.unique(X, axis=1, return_inverse=True)
     group = group.ravel()
@@ -89,9 +89,9 @@ def sparse_regression(
     initial = np.arange(D + num_appended) == min(1, D - 1)
     countable = math.prod(int(size) + 1 for size in np.bincount(group)) <= _MOST_COUNTS
     truth = regression_truth(constants, group, np.full(num_appended, q)) if countable else None
-    local = Differences(exact_differences, exact=True) if differences == "exact" else differences
+    local = Differences(exact_differences, exact=True) if isinstance(differences, str) and differences == "exact" else differences
     space = Binary(D + num_appended)
-    return Target(log_posterior, space, params, differences=local, initial=initial.astype(np.int32), truth=truth)
+    return Target(log_posterior, space, params, differences=local, initial=initial.astype(np.int32), truth=truth, structure=None)
 
 
 def log_posterior(params: dict, s: jax.Array) -> jax.Array:

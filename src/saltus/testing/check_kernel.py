@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import scipy.stats
 
-from .._record import default_float
+from .._record import as_size
+from ..engine.arguments import read_flag, read_seed
 from ..errors import CheckError
 from ..spaces import Space
 from ..target import Target
-from .enumeration import Enumeration, enumerate_states, offers
-from .report import Finding, Report, compare, p_value
+from . import enumeration, running
+from .battery import trials
+from .enumeration import Enumeration, widen
+from .exact import Proof, prove
+from .info import check_info
+from .laws import check_noise, check_proposal
+from .observed import check_coherence, check_connected, check_inside, check_motion, check_transition, check_types
+from .power import DISTANCE, chains_needed, hidden, of_averages
+from .protocol import protocol
+from .report import OBSERVED, Finding, Report
+from .running import AT_ONCE, Walk, as_a_run_compiles, joined, walk
+from .stationary_start import MOST_CELLS, causes, check_stationary, with_rounding
 from .targets import rugged
 
-EXACT = 1e-12
-NUM_Z = 3
+CHAINS = 2**16
+MANY = tuple(range(10, 301, 10))  # steps
+LATE = tuple(range(300, 1201, 5))  # for kernels that are known by their steps alone: small errors have added up
 
 
-def check_kernel(kernel: Any, target_or_space: Target | Space, *, seed: int = 0, num_chains: int = 2**16) -> Report:
+def check_kernel(
+    kernel: Any, target_or_space: Target | Space, *, seed: int = 0, num_chains: int | None = CHAINS, battery: bool = True
+) -> Report:
     """Certify a kernel on a small target; on a space alone, on a rugged target made for it.
 
     Needs `kernel.step(key, target, x)` (without `init`, Points come from saltus.evaluate). Where a kernel offers more,
-    more is run:
+    more is run. What enumeration shows is proved, in float64:
 
         propose + log_definition        definition: the proposal is its equation, normalised by enumeration
-        propose + log_ratio             invariance: p K = p and detailed balance, by enumeration in float64
-        noise + condition               the same at fixed auxiliary z against p(s | z), and the law of the noise
-        step                            coherence: what is cached equals what is recomputed, after every step
-        step                            stationary: exact draws stay exact after 1 and 3 steps, in your own precision
+        propose + log_ratio             invariance: p K = p and detailed balance; connected; period
+        noise + condition               the same at fixed auxiliary z against p(s | z)
+
+    What running chains show is not refuted. They run as in `saltus.sample`, in your own precision and on the space's small codes:
+
+        step                            codes: what comes out has the types that went in
+        propose                         proposal: sample() draws what log_prob says
+        noise + condition               noise: its law is the one that the ratio assumes
+        step                            coherence: what is cached equals what is recomputed, also in float64
+        step                            stationary start: exact draws stay exact after 1, 3 and up to 300 steps
         step + propose + log_ratio      transition: steps go where the matrix says
+        step                            info: what a step says of itself is so
+
+    A kernel that is known by its `step` alone has only these. It then runs as many chains as see every law 0.5 % away in total
+    variation with probability 0.99: independent draws after 1 and 3 steps (1.5 million for 125 states), and after 300 steps
+    and more time averages of fewer chains, which see as much (`saltus.testing.power.of_averages`) unless the kernel is so slow
+    that 65536 chains do not. The report's last line says what could still be hidden.
+
+    seed: of the chains. num_chains: how many; by default 65536, or what a kernel that is known by its `step` alone needs.
+    battery: repeat it on small targets with two, three, 64 and 100 values, five sites, a large constant in f, impossible
+    states with NaN gradients; False leaves that out.
 
     Returns a Report; raises CheckError with the report where an instrument fails. Works with x64 on or off.
     """
@@ -42,203 +70,127 @@ def check_kernel(kernel: Any, target_or_space: Target | Space, *, seed: int = 0,
         raise CheckError(
             "Nothing to check.", expected="a kernel instance and a saltus.Target or space", found=f"{kernel!r} and {target!r}"
         )
-    kernel = kernel if hasattr(kernel, "init") else _Evaluating(kernel)
-    key = jax.random.key(seed)
-    with jax.enable_x64(True):
-        every = Enumeration(kernel, target)
-        p = every.stationary()
-        exact, K = _exact_instruments(every, p, key)
-        findings = [*exact, _noise_law(every, key)]
-    findings += _running_instruments(kernel, target, p, K, key, num_chains)
-    return Report(f"check_kernel: {kernel!r} on {target.space}", tuple(findings)).raise_if_failed()
+    if num_chains is not None:
+        num_chains = as_size(num_chains, "num_chains", CheckError)
+    battery, seed = read_flag(battery, "battery"), read_seed(seed)
+    forget_programs()
+    check = _Check(protocol(kernel), num_chains, seed)
+    findings, notes = check.on(target, thorough=True)
+    subject = f"check_kernel: {kernel!r} on {target.space}"
+    Report(subject, tuple(findings), tuple(notes)).raise_if_failed()
+    if battery:
+        findings += check.battery()
+    return Report(subject, tuple(findings), tuple(notes)).raise_if_failed()
 
 
-class _Evaluating:
-    """A user's kernel with `step` alone: Points come from the target."""
-
-    def __init__(self, kernel: Any):
-        self.kernel, self.step = kernel, kernel.step
-
-    def init(self, target: Target, codes: jax.Array) -> Any:
-        return target.point(codes)
-
-    def __repr__(self) -> str:
-        return repr(self.kernel)
+def forget_programs() -> None:
+    """What was compiled for other checks: methods of a kernel may have been changed since."""
+    enumeration.forget()
+    running.forget()
 
 
-def _exact_instruments(every: Enumeration, p: np.ndarray, key: jax.Array) -> tuple[list[Finding], np.ndarray | None]:
-    """Definition, invariance and period; and the transition matrix where there is one."""
-    kernel = every.kernel
-    if every.continuous and not offers(kernel, "condition"):
-        missing = "the kernel draws noise: needs condition(target, z, x) to fix it"
-        return [Finding(name, "not run", missing) for name in ("definition", "invariance", "period")], None
-    zs: Any = every.auxiliaries(key, NUM_Z) if every.continuous else []
-    tables = [every.tables(noise) for noise in every.noises(zs)]
-    findings = [_definition(tables)]
-    if "log_q" not in tables[0] or "log_ratio" not in tables[0]:
-        missing = "needs propose(target, x, noise) and log_ratio(target, x, y, noise)"
-        return [*findings, Finding("invariance", "not run", missing), Finding("period", "not run", missing)], None
-    matrices = [every.matrix_from(t) for t in tables]
-    if every.continuous:
-        found = [_leaves(K, every.conditional(z), "p(.|z)") for K, z in zip(matrices, zs, strict=True)]
-        worst = next((f for f in found if f.status == "FAILED"), found[0])
-        return [*findings, worst, Finding("period", "not run", "the chain at fixed z says nothing about it")], None
-    K = kernel.compose(matrices) if offers(kernel, "compose") else matrices[0]
-    return [*findings, _leaves(K, p, "p", getattr(kernel, "reversible", True)), _period(K, p)], K
+class _Check:
+    """One call: the kernel, and how many chains it runs."""
+
+    def __init__(self, kernel: Any, num_chains: int | None, seed: int):
+        self.kernel, self.key = kernel, jax.random.key(seed)
+        self.num_chains = None if num_chains == CHAINS else num_chains
+
+    def battery(self) -> list[Finding]:
+        """One finding for each target of the battery, and what failed on it."""
+        found = []
+        for trial in trials(self.kernel):
+            if trial.kernel is None:
+                found.append(Finding("battery", "not run", f"{trial.name}: {trial.whose}", how=OBSERVED))
+                continue
+            findings, _ = self.on(trial.target, False, protocol(trial.kernel), trial.optimised)
+            failed = [f.on(trial.name) for f in findings if f.failed]
+            text = f"{trial.name}, {trial.whose}: {'passed' if not failed else 'FAILED'}"
+            found += [Finding("battery", "FAILED" if failed else "passed", text, _FOR_OTHERS, OBSERVED), *failed]
+        return found
+
+    def on(self, target: Target, thorough: bool, kernel: Any = None, optimised: bool = True) -> tuple[list[Finding], list[str]]:
+        """(findings, notes) on one target; thorough: also over long walks and in float64; optimised: steps compiled as in a run."""
+        kernel = self.kernel if kernel is None else kernel
+        with jax.enable_x64(True):
+            every = Enumeration(kernel, target)
+            p = every.stationary()
+            proof = prove(every, p, self.key)
+        with as_a_run_compiles():
+            findings, notes = self._observe(kernel, target, every, p, proof, thorough, optimised)
+        return [*proof.findings, *findings], notes
+
+    def _observe(
+        self, kernel: Any, target: Target, every: Enumeration, p: np.ndarray, proof: Proof, thorough: bool, optimised: bool
+    ) -> tuple[list[Finding], list[str]]:
+        types = check_types(kernel, target)
+        if types.failed:
+            return [types], []
+        states = np.asarray(every.codes)
+        short, long, stops = self._walks(kernel, target, states, p, proof, thorough, optimised)
+        walks = [short, long]
+        types = check_inside(walks, types)
+        laws = [check_noise(kernel, target, every, self.key)] if thorough or every.continuous else []
+        laws += [check_proposal(kernel, target, every, p, proof, self.key)] if thorough or every.continuous else []
+        if types.failed:
+            return [types, *laws], []
+        refuted = any(f.failed for f in proof.findings)  # then nothing is repeated in float64
+        coherence = check_coherence(walks, self._wide(kernel, target, states, p) if thorough and not refuted else None)
+        meaning = causes(kernel, target, proof, not coherence.failed)
+        stationary, unseen = check_stationary(p, short, long, stops, meaning)
+        if not refuted and not coherence.failed:
+            stationary = with_rounding(stationary, kernel, target, states, p, walks, self.key, stops)
+        connected = check_connected(proof, p, walks)
+        findings = [types, *laws, coherence, *stationary, check_transition(proof, short)]
+        findings += [*([connected] if connected else []), check_motion(states, p, walks)]
+        return [*findings, check_info(kernel, target, states, short, proof)], [
+            _note(proof, min(unseen, hidden(len(p), short.chains)) if proof.complete else unseen)
+        ]
+
+    def _walks(
+        self, kernel: Any, target: Target, states: np.ndarray, p: np.ndarray, proof: Proof, thorough: bool, optimised: bool
+    ) -> tuple[Walk, Walk, tuple[int, ...]]:
+        """A short walk of many chains, and a long one of fewer."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(self.key)).tolist())
+        keys = jax.random.split(jax.random.fold_in(self.key, 1), 3)
+
+        def go(num: int, key: jax.Array, stops: tuple[int, ...]) -> Walk:
+            return walk(kernel, target, states[rng.choice(len(p), size=num, p=p)], key, stops, optimised)
+
+        alone = thorough and not proof.complete
+        stops = (LATE if alone else MANY) if thorough else (30,)
+        many, few = self._sizes(int((p > 0).sum()), proof, thorough)
+        short, long = go(many, keys[0], (1, 3)), go(few, keys[1], stops)
+        if alone and self.num_chains is None and len(p) <= MOST_CELLS and long.states.min() >= 0:
+            short_of = (of_averages(long.states.T, p)[1] / DISTANCE) ** 2 * 1.02  # more chains by this factor see enough
+            more = min(math.ceil(few * short_of / AT_ONCE) * AT_ONCE, CHAINS) - few
+            long = joined([long, go(more, keys[2], stops)]) if more > 0 else long
+        return short, long, stops
+
+    def _sizes(self, num_states: int, proof: Proof, thorough: bool) -> tuple[int, int]:
+        """Chains of the short and of the long walk, in whole blocks."""
+        if self.num_chains is not None:
+            return self.num_chains, self.num_chains
+        if proof.complete or not thorough:
+            return CHAINS if thorough or not proof.complete else AT_ONCE, AT_ONCE
+        return math.ceil(chains_needed(num_states, DISTANCE) / AT_ONCE) * AT_ONCE, 2 * AT_ONCE
+
+    def _wide(self, kernel: Any, target: Target, states: np.ndarray, p: np.ndarray) -> Walk | None:
+        """A few chains in float64, for a drift that float32 would hide."""
+        start = np.random.default_rng(2).choice(len(p), size=256, p=p)
+        with jax.enable_x64(True):
+            wide = widen(kernel), widen(target)
+            try:
+                failed = check_types(*wide).failed
+            except (TypeError, ValueError):
+                return None
+            return None if failed else walk(*wide, states[start], self.key, (1, 3, 300), optimised=False)
 
 
-def _definition(tables: list[dict[str, np.ndarray]]) -> Finding:
-    if not {"log_q", "log_definition"} <= set(tables[0]):
-        return Finding("definition", "not run", "needs propose and log_definition(target, x, codes, noise)")
-    gap = max(np.max(np.abs(np.exp(t["log_q"]) - np.exp(t["log_definition"]))) for t in tables)
-    total = max(np.max(np.abs(np.exp(t["log_q"]).sum(1) - 1)) for t in tables)
-    meaning = "a wrong factor, sign or boundary in the proposal: it may still be invariant, but it is not this sampler"
-    return compare("definition", "largest gap between proposal and equation", float(max(gap, total)), EXACT, meaning)
+_FOR_OTHERS = "an error that the target you gave does not show; for a kernel that is made for it alone: battery=False"
 
 
-def _leaves(K: np.ndarray, p: np.ndarray, symbol: str, reversible: bool = True) -> Finding:
-    drift = float(np.max(np.abs(p @ K - p)))
-    flow = p[:, None] * K
-    imbalance = float(np.max(np.abs(flow - flow.T))) if reversible else 0.0
-    what = f"|{symbol} K - {symbol}| and detailed balance" if reversible else f"|{symbol} K - {symbol}| (not reversible by design)"
-    meaning = "an error in the ratio: a missing q(s|s'), a reverse move centred elsewhere, a boundary left out"
-    return compare("invariance", what, float(np.max([drift, imbalance, -K.min()])), EXACT, meaning)
-
-
-def _period(K: np.ndarray, p: np.ndarray) -> Finding:
-    """Warn of a periodic or a reducible chain on the states that have mass."""
-    eigenvalues = np.linalg.eigvals(K[np.ix_(p > 0, p > 0)])
-    if np.min(np.abs(eigenvalues + 1)) < 1e-6:
-        meaning = "the chain is periodic: keep an odd number of steps between draws, or let it hold"
-        return Finding("period", "warning", "an eigenvalue at -1", meaning)
-    if np.sum(np.abs(eigenvalues - 1) < 1e-9) > 1:
-        return Finding("period", "warning", "more than one eigenvalue at 1", "some states cannot be reached from others")
-    second = np.sort(np.abs(eigenvalues))[-2] if len(eigenvalues) > 1 else 0.0
-    return Finding("period", "passed", f"no eigenvalue at -1; second largest modulus {second:.3g}")
-
-
-def _noise_law(every: Enumeration, key: jax.Array) -> Finding:
-    """u ~ N(0, M) with the M that `condition` implies: for pairs of states, Δ·u ~ N(0, Δ·MΔ), MΔ = u(s) - u(s')."""
-    if not every.continuous:
-        return Finding("noise", "not run", "the kernel draws no continuous noise")
-    if not offers(every.kernel, "condition"):
-        return Finding("noise", "not run", "needs condition(target, z, x)")
-    num, pairs = 2**14, 8
-    u = jax.jit(jax.vmap(lambda k: every.kernel.noise(k, every.target)))(jax.random.split(key, num))
-    rows = np.random.default_rng(0).integers(len(every.codes), size=(2, pairs))
-    at_zero = np.asarray(every.noise_at(jnp.zeros_like(u[0])))
-    s = np.asarray(every.target.space.ravel(every.target.space.embed(every.codes)))
-    delta, pulled = s[rows[1]] - s[rows[0]], at_zero[rows[0]] - at_zero[rows[1]]
-    variance = np.sum(delta * pulled, axis=1)
-    some = variance > 1e-12
-    along = np.asarray(u) @ delta[some].T / np.sqrt(variance[some])
-    totals = np.sum(along**2, axis=0)
-    chi = 2 * np.minimum(scipy.stats.chi2.cdf(totals, num), scipy.stats.chi2.sf(totals, num))
-    shape = [scipy.stats.kstest(column, "norm").pvalue for column in along.T]
-    p = float(np.min([*chi, *shape], initial=1.0))
-    return p_value("noise", "noise against N(0, M)", p, "the noise has another covariance than the ratio assumes")
-
-
-def _running_instruments(
-    kernel: Any, target: Target, p: np.ndarray, K: np.ndarray | None, key: jax.Array, chains: int
-) -> list[Finding]:
-    """Coherence, stationary start and transition, in the caller's own precision: this is the kernel that runs."""
-    init = jax.vmap(lambda codes: kernel.init(target, codes))
-
-    @jax.jit
-    def step(key: jax.Array, x: Any) -> tuple[Any, jax.Array]:
-        x, _ = jax.vmap(lambda k, x: kernel.step(k, target, x))(jax.random.split(key, chains), x)
-        return x, _gap(x, init(x.codes))
-
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-    start = rng.choice(len(p), size=chains, p=p)
-    x = jax.jit(init)(enumerate_states(target)[start])
-    weights = target.space.num_values ** np.arange(target.space.num_sites)[::-1]
-    ends, gaps = [], []
-    for k in jax.random.split(jax.random.fold_in(key, 1), 3):
-        x, gap = step(k, x)
-        ends.append(np.asarray(x.codes) @ weights)
-        gaps.append(float(gap))
-    states = np.asarray(enumerate_states(target))
-    return [
-        _coherence(max(gaps), x.log_prob.dtype),
-        *_stationary_start(p, ends, chains),
-        _transition(K, start, ends[0]),
-        _motion(states, p, [start, *ends]),
-    ]
-
-
-def _gap(x: Any, y: Any) -> jax.Array:
-    """The largest relative difference between two Points."""
-
-    def leaf(a: jax.Array, b: jax.Array) -> jax.Array:
-        a, b = a.astype(default_float()), b.astype(default_float())
-        same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
-        return jnp.max(jnp.where(same, 0, jnp.abs(a - b) / (1 + jnp.abs(b))))
-
-    return jnp.max(jnp.stack(jax.tree.leaves(jax.tree.map(leaf, x, y))))
-
-
-def _coherence(gap: float, dtype: Any) -> Finding:
-    meaning = "a Point whose log_prob or local model belongs to another state: take all of it from init(target, codes)"
-    return compare("coherence", "cached against recomputed", gap, 100 * float(jnp.finfo(dtype).eps), meaning)
-
-
-def _stationary_start(p: np.ndarray, ends: list[np.ndarray], chains: int) -> list[Finding]:
-    meaning = "the random shell: a key used twice, sites accepted one by one, chains mixed, or a stale cache (shows after 3 steps)"
-    findings = []
-    for steps in (1, 3):
-        p_val = chi_square(np.bincount(ends[steps - 1], minlength=len(p)), chains * p)
-        findings.append(p_value("stationary start", f"{chains} exact draws, {steps} step{'s'[: steps - 1]} on", p_val, meaning))
-    return findings
-
-
-def _transition(K: np.ndarray | None, start: np.ndarray, end: np.ndarray) -> Finding:
-    if K is None:
-        return Finding("transition", "not run", "needs a transition matrix without continuous noise")
-    n = len(K)
-    leaving = np.bincount(start, minlength=n)
-    expected = leaving[:, None] * np.maximum(K, 0)
-    observed = np.bincount(start * n + end, minlength=n**2).reshape(n, n)
-    rows = [_statistic(o, e) for o, e, count in zip(observed, expected, leaving, strict=True) if count >= 10]
-    total, freedom = np.sum(rows, axis=0)
-    p_val = float(scipy.stats.chi2.sf(total, freedom)) if freedom else 1.0
-    return p_value("transition", "steps against the matrix", p_val, "`step` does something else than propose and log_ratio say")
-
-
-def _motion(states: np.ndarray, p: np.ndarray, path: list[np.ndarray]) -> Finding:
-    """A chain that stays put, or never enters some value, is invariant too: warn of it."""
-    if all(np.array_equal(path[0], later) for later in path[1:]):
-        return Finding(
-            "motion", "warning", "no chain moved", "a step size that is far too small, or a step that forgets its result"
-        )
-    entered = np.zeros((states.shape[1], states.max() + 1), bool)
-    for before, after in itertools.pairwise(path):
-        for site in range(states.shape[1]):
-            new = states[after, site][states[after, site] != states[before, site]]
-            entered[site, new] = True
-    likely = np.array([[p[states[:, i] == v].sum() for v in range(entered.shape[1])] for i in range(entered.shape[0])]) > 0.01
-    missing = np.argwhere(likely & ~entered)
-    if len(missing):
-        text = f"site {missing[0][0]} never entered its value {missing[0][1]}"
-        return Finding("motion", "warning", text, "part of the support is out of reach, or the step size is far too small")
-    return Finding("motion", "passed", "every site entered every value that has mass")
-
-
-def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
-    """p-value of counts against their expectation; 0 where something impossible was seen."""
-    total, freedom = _statistic(observed, expected)
-    return float(scipy.stats.chi2.sf(total, freedom)) if freedom else 1.0
-
-
-def _statistic(observed: np.ndarray, expected: np.ndarray) -> tuple[float, int]:
-    """(statistic, degrees of freedom); cells expected below 10 are pooled, with the smallest others if need be."""
-    if observed[expected <= 1e-9].sum() > 0:
-        return np.inf, 1
-    order = np.argsort(expected)
-    expected, observed = expected[order], observed[order]
-    pooled = int(np.searchsorted(np.cumsum(expected), 10)) + 1
-    pooled = max(pooled, int(np.searchsorted(expected, 10)))
-    e = np.append(expected[pooled:], expected[:pooled].sum())
-    o = np.append(observed[pooled:], observed[:pooled].sum())
-    return float(np.sum((o - e) ** 2 / e)), len(e) - 1
+def _note(proof: Proof, unseen: float) -> str:
+    if proof.complete:
+        return f"could still be hidden: an error of `step` alone, less than {100 * unseen:.2g} % in total variation"
+    return f"could still be hidden: a law less than {100 * unseen:.2g} % away in total variation (nothing was proved)"

@@ -8,15 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..engine.arguments import read_seed, read_space
 from ..errors import SpaceError
 from ..spaces import Space
-from .check_kernel import chi_square
+from .power import chi_square
 from .report import Finding, Report, compare, p_value
 
 
 def check_space(space: Space, *, seed: int = 0) -> Report:
     """Certify a space (give a small one: its states are enumerated). Raises CheckError with the report on failure."""
-    codes = np.asarray(space.enumerate())
+    codes, seed = np.asarray(read_space(space).enumerate()), read_seed(seed)
     with jax.enable_x64(True):
         findings = [
             _states(space, codes),

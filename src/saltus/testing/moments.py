@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._pairs import pair_tables
+from ..engine.arguments import read_target
 from ..target import Target
 from .enumeration import enumerate_states, stationary
 
@@ -23,7 +24,7 @@ class Moments:
 
 def exact_moments(target: Target) -> Moments:
     """Marginals, means, covariance and pairs of a target small enough to enumerate."""
-    codes, p, space = np.asarray(enumerate_states(target)), stationary(target), target.space
+    codes, p, space = np.asarray(enumerate_states(read_target(target))), stationary(target), target.space
     marginals = np.stack([np.bincount(site, p, minlength=space.num_values) for site in codes.T])
     if not space.numeric:
         return Moments(marginals, None, None, None)

@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import random
 from .._record import record
-from ..errors import SpaceError, TrainingError
-from ..run.recording import code_dtype
+from ..engine.starts import read_states
+from ..errors import TrainingError
 from ..spaces import Space
 
 VISITS = ("slices", "random")
@@ -44,25 +44,6 @@ def fresh_chains(space: Space, given: Any, data: np.ndarray) -> Fresh:
     if isinstance(given, str):
         raise TrainingError("`buffer` is not known.", expected='"uniform", "marginals", "data", or states', found=repr(given))
     return Fresh(None, jnp.asarray(read_states(space, given, "buffer")))
-
-
-def read_states(space: Space, states: Any, name: str) -> np.ndarray:
-    """(m, d) codes in the smallest integer type, of at least one state; SpaceError where they are not of this space."""
-    try:
-        given = np.asarray(states)
-    except (TypeError, ValueError) as cause:
-        raise SpaceError(f"`{name}` is not an array.", expected=f"states of {space}", found=type(states).__name__) from cause
-    if given.size == 0:
-        raise SpaceError(f"`{name}` is empty.", expected=f"states of {space}, one a row", found=f"shape {given.shape}")
-    codes = space.encode(given, name)
-    if codes.ndim != 2:
-        raise SpaceError(
-            f"`{name}` is not a table of states.",
-            expected=f"one state a row, shape (number of states, {', '.join(map(str, space.shape))})",
-            found=f"shape {given.shape}",
-            hint=f"{name}[None] makes a table of one state" if codes.ndim == 1 else f"{name}.reshape(-1, ...) makes rows of it",
-        )
-    return codes.astype(code_dtype(space.num_values))
 
 
 class Visits:

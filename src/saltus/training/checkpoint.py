@@ -5,30 +5,20 @@ Functions are not stored, so the call that began it goes on with it: with the sa
 
 from __future__ import annotations
 
-import shutil
+import secrets
 import zlib
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..engine.checkpoint import Checkpoint, check_log_probs, fingerprint, pack, unpack
+from ..engine.codec import to_data
 from ..errors import StorageError
 from ..kernels import Kernel
-from ..run.checkpoint import check_log_probs, fingerprint, pack, unpack
-from ..run.codec import to_data
-from ..run.files import check_writable, read_npz, replaced, write_npz
-from ..spaces import Space
 from ..target import Target
 from .settings import Settings
-
-_RUN, _STATE = "training", "training state"
-
-
-def space_mark(space: Space) -> str:
-    """What tells one space from another."""
-    return f"{space} #{zlib.crc32(space.values.tobytes() + space.labels.tobytes()):08x}"
 
 
 def asked(settings: Settings, target: Target, data: np.ndarray, kernel: Kernel, optimiser: Any, trained: Any, other: Any) -> tuple:
@@ -36,7 +26,6 @@ def asked(settings: Settings, target: Target, data: np.ndarray, kernel: Kernel, 
     told, probes = fingerprint(target)
     structure, numbers = to_data(kernel, "kernel")
     header = dict(
-        kind=_RUN,
         settings=settings.as_data(),
         target=told,
         data=f"{len(data)} rows #{zlib.crc32(data.tobytes()):08x}",
@@ -57,25 +46,20 @@ def _optimiser_mark(optimiser: Any, trained: Any) -> np.ndarray:
     return np.asarray(jnp.stack(jax.jit(first)(trained)))
 
 
-class TrainingCheckpoint:
-    def __init__(self, folder: Path):
-        self.folder = folder
+class TrainingCheckpoint(Checkpoint):
+    run_kind, state_kind = "training", "training state"
+    what, written_by = "a checkpoint of training", "saltus.training"
 
     def open(self, header: dict[str, Any], arrays: dict[str, np.ndarray], overwrite: bool) -> bool:
-        """Whether there is something to go on with; StorageError where it was begun by another call."""
-        check_writable(self.folder, "checkpoint")
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            if not (self.folder / "run.npz").exists():
-                raise self._foreign()
-            if not overwrite:
-                self._check_same(read_npz(self.folder / "run.npz", _RUN), header, arrays)
-                return (self.folder / "state.npz").exists()
-        aside = self.folder.with_name(self.folder.name + ".aside")
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        write_npz(aside / "run.npz", header, arrays)
-        with replaced(self.folder):
-            aside.rename(self.folder)
+        """Whether there is something to go on with; StorageError where it was begun by another call, or another writes."""
+        (self.check_replaceable if overwrite else self.check_place)()
+        if self.exists() and not overwrite:
+            old = self.read_run()  # what is no checkpoint is not locked
+            self.take()
+            self._check_same(old, header, arrays)
+            self.sign()
+            return (self.folder / "state.npz").exists()
+        self.create({**header, "run_id": secrets.token_hex(16)}, arrays, replace=overwrite)
         return False
 
     def _check_same(self, old: tuple, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -103,20 +87,14 @@ class TrainingCheckpoint:
             hint="overwrite=True starts afresh, another path keeps both; the checkpoint was left as it is",
         )
 
-    def _foreign(self) -> StorageError:
-        return StorageError(
-            f"{self.folder} is not a checkpoint of training.",
-            expected="a folder written by saltus.training, with run.npz in it",
-            found="a file" if self.folder.is_file() else "a folder without run.npz",
-            hint="it was left as it is: choose another path",
-        )
-
     def write(self, state: Any, history: dict[str, np.ndarray], seconds: float) -> None:
         arrays = {**pack(state, "state"), **{f"history.{name}": series for name, series in history.items()}}
-        write_npz(self.folder / "state.npz", {"kind": _STATE, "seconds": seconds}, arrays)
+        self.write_state({"seconds": seconds}, arrays)
 
     def read(self, like: Any) -> tuple[Any, dict[str, np.ndarray], float]:
-        header, arrays = read_npz(self.folder / "state.npz", _STATE)
+        found = self.read_state()
+        assert found
+        header, arrays = found
         history = {name.removeprefix("history."): array for name, array in arrays.items() if name.startswith("history.")}
         state = jax.tree.map(jnp.asarray, unpack(like, arrays, "state", self.folder / "state.npz"))
         return state, history, float(header["seconds"])

@@ -6,41 +6,38 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TrainingError
-from ..kernels import AVG, NCG, PAVG, Kernel
-from ..run.settings import check_kernel_fits, find_sampler
+from .._record import shown
+from ..engine.samplers import AUTO, check_kernel_fits, find_sampler, first_setting
+from ..engine.starts import read_states
+from ..errors import KernelError, TrainingError
+from ..kernels import Kernel, samplers
+from ..kernels.pavg import covariance
 from ..spaces import Space
 from ..target import Target
 
 
 def read_kernel(sampler: Any, target: Target, data: np.ndarray) -> tuple[Kernel, bool]:
-    """(kernel, whether it should be retuned): an instance as it is; a class, a name or "auto" at the paper's settings."""
-    if isinstance(sampler, Kernel):
-        kernel: Any = sampler
-    else:
-        auto = isinstance(sampler, str) and sampler.lower() == "auto"
-        kernel = _paper_kernel(NCG if auto else find_sampler(sampler), target.space, data)
+    """(kernel, whether it should be retuned): an instance as it is; a class, a name or "auto" where its settings begin.
+
+    "auto" is the simplest that is guided by a local model. data: (num, d) codes.
+    """
+    given = isinstance(sampler, Kernel)
+    kernel: Any = sampler if given else first_setting(_kind(sampler), target, data)
     check_kernel_fits(kernel, target)
-    return kernel, not isinstance(sampler, Kernel)
+    if kernel.weighted:
+        raise KernelError(
+            "Training has no use for weights.",
+            expected="a sampler whose draws count alike",
+            found=repr(kernel),
+            hint="the chains of the buffer stand for the model as they are",
+        )
+    return kernel, not given
 
 
-def _paper_kernel(kind: Any, space: Space, data: np.ndarray) -> Kernel:
-    """At the step sizes of the paper's Ising experiment, in units of the space; PAVG with the covariance of the data."""
-    table = space.distance_table()
-    unit = float(table[table > 0].min())
-    if issubclass(kind, PAVG):
-        return kind(0.2 * unit, data_covariance(space, space.show(data)), scale=unit**-2)
-    steps = {NCG: 0.5, AVG: 0.2}
-    if kind in steps:
-        return kind(steps[kind] * unit)
-    try:
-        return kind()
-    except TypeError as cause:
-        raise TrainingError(
-            f"{kind.__name__} has settings that training cannot choose.",
-            expected=f"an instance: saltus.{kind.__name__}(...)",
-            found=f"the class {kind.__name__}",
-        ) from cause
+def _kind(sampler: Any) -> Any:
+    if isinstance(sampler, str) and sampler.lower() == AUTO:
+        return next(kind for kind in samplers().values() if kind.uses_local_model)
+    return find_sampler(sampler)
 
 
 def data_covariance(space: Space, data: Any) -> np.ndarray:
@@ -48,6 +45,6 @@ def data_covariance(space: Space, data: Any) -> np.ndarray:
 
     Its scale is 1 on {0, 1}; in general the inverse square of the squared distance between neighbouring values.
     """
-    codes = space.encode(data, "data")
-    s = np.asarray(space.values, np.float64)[codes].reshape(len(codes), -1)
-    return np.cov(s.T, bias=True).reshape(space.size, space.size)
+    if not isinstance(space, Space):
+        raise TrainingError("`space` is not a space.", expected="the space of the target, target.space", found=shown(space))
+    return covariance(space, read_states(space, data, "data"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ..target import Target
@@ -55,6 +56,7 @@ def pcd(
     time_limit, checkpoint, checkpoint_every, overwrite: as for `saltus.sample`; the same call goes on, bit for bit, and with
         more `num_updates` makes the training longer.
     """
+    began = time.monotonic()
     job = prepare(
         "pcd",
         target,
@@ -65,7 +67,7 @@ def pcd(
         dict(buffer=buffer, reinitialise=reinitialise, average=average, seed=seed),
         dict(penalty=penalty, trainable=trainable, retune=retune, stop=stop_on_divergence),
     )
-    return train(job, num_updates, progress, time_limit, checkpoint, checkpoint_every, overwrite)
+    return train(job, num_updates, progress, time_limit, checkpoint, checkpoint_every, overwrite, began)
 
 
 def cd(
@@ -90,6 +92,7 @@ def cd(
     overwrite: bool = False,
 ) -> Trained:
     """CD-K: as `pcd`, but the chains of every update begin at its batch of data. Biased; cheap; no chains to keep."""
+    began = time.monotonic()
     job = prepare(
         "cd",
         target,
@@ -100,4 +103,4 @@ def cd(
         dict(buffer="data", reinitialise=0.0, average=average, seed=seed),
         dict(penalty=penalty, trainable=trainable, retune=retune, stop=stop_on_divergence),
     )
-    return train(job, num_updates, progress, time_limit, checkpoint, checkpoint_every, overwrite)
+    return train(job, num_updates, progress, time_limit, checkpoint, checkpoint_every, overwrite, began)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._record import Number, as_float, fill, record, static
+from .._record import Number, as_flag, as_float, as_real, fill, record, static
 from ..errors import TrainingError
 
 
@@ -29,7 +29,13 @@ class L1:
     learning_rate: Any = static(default=None)
 
     def __post_init__(self) -> None:
-        fill(self, weight=as_float(self.weight, "weight", TrainingError))
+        weight = as_float(self.weight, "weight", TrainingError)
+        if weight.ndim:
+            raise TrainingError("`weight` is not one number.", expected="a number", found=f"shape {weight.shape}")
+        rate = self.learning_rate
+        if not callable(rate) and rate is not None:
+            rate = as_real(rate, "learning_rate", TrainingError, "a number, an optax schedule, or None")
+        fill(self, weight=weight, symmetric=as_flag(self.symmetric, "symmetric", TrainingError), learning_rate=rate)
 
     def chosen(self, params: Any) -> list[int]:
         """The numbers, among the leaves of `params`, of those that are penalised."""
@@ -50,8 +56,18 @@ class L1:
 
     def mark(self, params: Any) -> str:
         """What tells one penalty from another; functions are told by what they choose."""
-        rate = float(self.learning_rate(0)) if callable(self.learning_rate) else self.learning_rate
+        rate = self._first_rate()
         return f"L1(weight={float(self.weight):g}, leaves={self.chosen(params)}, symmetric={self.symmetric}, learning_rate={rate})"
+
+    def _first_rate(self) -> float | None:
+        """Before the first update, or TrainingError where a schedule fails."""
+        if not callable(self.learning_rate):
+            return self.learning_rate
+        try:
+            return float(jax.eval_shape(self.learning_rate, 0) and self.learning_rate(0))
+        except Exception as cause:
+            expected, found = "a number for every update, as optax schedules give", f"{type(cause).__name__}: {cause}"
+            raise TrainingError("`learning_rate` is not a schedule.", expected=expected, found=found[:120]) from cause
 
     def value(self, params: Any) -> jax.Array:
         """What is added to the loss; 0 where the penalty is proximal."""

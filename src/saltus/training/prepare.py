@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._record import default_float
+from ..engine.arguments import read_flag
+from ..engine.keys import seed_words
 from ..errors import TrainingError
 from ..kernels import Kernel
-from ..run.loop import seed_words
-from ..run.settings import read_flag
 from ..target import Target
 from .buffer import Visits, fresh_chains
 from .checkpoint import asked

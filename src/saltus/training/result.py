@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..engine.arguments import read_path
+from ..engine.checkpoint import pack, space_mark, unpack
+from ..engine.codec import from_data, to_data
+from ..engine.files import check_writable, read_header, read_npz, understood, write_npz
 from ..errors import StorageError
 from ..kernels import Kernel
-from ..run.checkpoint import pack, unpack
-from ..run.codec import from_data, to_data
-from ..run.files import check_writable, read_npz, write_npz
-from ..run.settings import read_path
 from ..target import Target
-from .checkpoint import space_mark
 from .settings import read_model
 
 _KIND = "trained model"
@@ -52,7 +52,7 @@ class Trained:
         return len(self.history["jump"])
 
     def __repr__(self) -> str:
-        text = f"Trained({self.target}, {self.num_updates} updates in {self.seconds:.1f} s, {self.kernel!r})"
+        text = f"Trained({self.target!r}, {self.num_updates} updates in {self.seconds:.1f} s, {self.kernel!r})"
         if self.num_updates:
             last = {name: float(np.mean(series[-100:])) for name, series in self.history.items()}
             text += f"\n  energy of data {last['data_energy']:.4g}, of samples {last['model_energy']:.4g}"
@@ -66,9 +66,13 @@ class Trained:
         check_writable(place, "path")
         if place.exists() and not overwrite:
             raise StorageError(f"{place} exists.", expected="a new file", found="a file", hint="overwrite=True replaces it")
+        if place.exists() and not _is_ours(place):
+            hint = "it was left as it is: choose another path"
+            raise StorageError(f"{place} is not a trained model, and is not replaced.", expected="a file of saltus", hint=hint)
         kernel, numbers = to_data(self.kernel, "kernel")
         header = dict(
             kind=_KIND,
+            run_id=secrets.token_hex(16),
             space=space_mark(self.target.space),
             kernel=kernel,
             diverged=self.diverged,
@@ -84,10 +88,18 @@ class Trained:
         return place
 
 
+def _is_ours(place: Path) -> bool:
+    try:
+        return bool(read_header(place)["kind"] == _KIND)
+    except StorageError:
+        return False
+
+
 def load(path: Any, target: Target) -> Trained:
     """A model saved by `Trained.save`; `target` is the model with any parameters: functions are not stored."""
     place = read_path(path, "path")
-    assert place is not None
+    if place is None:
+        raise StorageError("`path` is missing.", expected="a file written by Trained.save", found="None")
     target = read_model(target)
     header, arrays = read_npz(place, _KIND)
     if header["space"] != space_mark(target.space):
@@ -97,20 +109,21 @@ def load(path: Any, target: Target) -> Trained:
             found=space_mark(target.space),
             hint="pass the target it was trained from",
         )
-    params = jax.tree.map(jax.numpy.asarray, unpack(target.params, arrays, "params", place))
-    average = unpack(target.params, arrays, "average", place) if header["averaged"] else None
-    leaves = {name: array for name, array in arrays.items() if name.startswith("kernel")}
-    return Trained(
-        target=target.replace(params=params),
-        average=None if average is None else target.replace(params=jax.tree.map(jax.numpy.asarray, average)),
-        buffer=arrays["buffer"],
-        history=unpack_history(arrays),
-        kernel=from_data(header["kernel"], leaves),
-        diverged=header["diverged"],
-        complete=header["complete"],
-        settings=header["settings"],
-        seconds=header["seconds"],
-    )
+    with understood(place):
+        params = jax.tree.map(jax.numpy.asarray, unpack(target.params, arrays, "params", place))
+        average = unpack(target.params, arrays, "average", place) if header["averaged"] else None
+        leaves = {name: array for name, array in arrays.items() if name.startswith("kernel")}
+        return Trained(
+            target=target.replace(params=params),
+            average=None if average is None else target.replace(params=jax.tree.map(jax.numpy.asarray, average)),
+            buffer=arrays["buffer"],
+            history=unpack_history(arrays),
+            kernel=from_data(header["kernel"], leaves),
+            diverged=header["diverged"],
+            complete=header["complete"],
+            settings=header["settings"],
+            seconds=header["seconds"],
+        )
 
 
 def pack_history(history: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

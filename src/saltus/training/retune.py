@@ -7,19 +7,19 @@ for tuning alone.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from .. import random
-from .._record import changed, default_float, record
+from .._record import as_sequence, changed, default_float, record, shown, static
+from ..engine.samplers import tunes_of
 from ..errors import TrainingError
 from ..kernels import Kernel
+from ..kernels.declarations import Decades, Signed
 from ..spaces import Space
 
-TUNABLE = ("step_size", "scale")
 _APART = 0.2  # of the two halves of a batch, in the coordinate of a setting
 _GAIN = 0.3
 _MOST = 0.2  # of one update
@@ -61,6 +61,7 @@ class Halves(Fixed):
 
     at: dict[str, jax.Array]  # u of every setting
     units: dict[str, jax.Array]
+    signed: tuple[str, ...] = static(default=())  # the settings that may be of either sign
 
     def settings(self, key: jax.Array) -> dict[str, jax.Array]:
         up_and_down, signs = jnp.asarray([1, -1], default_float()), self._signs(key)
@@ -70,7 +71,7 @@ class Halves(Fixed):
         signs, total = self._signs(key), jnp.sum(jump)
         slope = (jump[0] - jump[1]) / jnp.where(total > 0, total, 1) / _APART
         away = jnp.where(jnp.mean(rate) > 0.5, _MOST, -_MOST)  # accepted where nothing is proposed: steps are too short
-        stuck = {name: away if name == "step_size" else 0.0 for name in self.at}
+        stuck = {name: 0.0 if name in self.signed else away for name in self.at}
         move = {name: jnp.clip(_GAIN * signs[name] * slope, -_MOST, _MOST) for name in self.at}
         return changed(self, at={name: u + jnp.where(total > 0, move[name], stuck[name]) for name, u in self.at.items()})
 
@@ -78,7 +79,7 @@ class Halves(Fixed):
         return {name: self._value(name, u) for name, u in self.at.items()}
 
     def _value(self, name: str, u: jax.Array) -> jax.Array:
-        return self.units[name] * (jnp.exp(u) if name == "step_size" else jnp.sinh(u))
+        return self.units[name] * (jnp.sinh(u) if name in self.signed else jnp.exp(u))
 
     def _signs(self, key: jax.Array) -> dict[str, jax.Array]:
         signs = 1 - 2 * (random.bits(key, (len(self.at),)) >> 31).astype(default_float())
@@ -121,33 +122,32 @@ class Climb(Fixed):
 
 def read_retune(retune: Any, kernel: Kernel, space: Space) -> Fixed:
     """None or False: nothing; True: all that this kernel has; names; or "paper"."""
-    own = [name for name in TUNABLE if name in {f.name for f in dataclasses.fields(kernel)}]
+    searches = {name: search for name, search in tunes_of(type(kernel)).items() if isinstance(search, (Decades, Signed))}
+    own = list(searches)
     if retune is None or retune is False or (retune is True and not own):
         return Fixed()
     if isinstance(retune, str) and retune == "paper":
         names = ["scale"] if "scale" in own else None
     else:
-        names = own if retune is True else [retune] if isinstance(retune, str) else list(retune)
-    if not names or any(name not in own for name in names):
+        names = own if retune is True else [retune] if isinstance(retune, str) else _listed(retune, own)
+    if not names or any(not isinstance(name, str) or name not in own for name in names):
         raise TrainingError(
             "`retune` is not usable.",
             expected=f"True, False, or names among {own}" + (' or "paper"' if "scale" in own else ""),
-            found=f"{retune!r} for {kernel!r}",
+            found=f"{shown(retune)} for {kernel!r}",
         )
-    if retune == "paper":
+    if isinstance(retune, str) and retune == "paper":
         return _climb(kernel, space)
-    units = {name: _unit(name, space) for name in names}
-    read = {"step_size": jnp.log, "scale": jnp.arcsinh}
-    return Halves({name: read[name](getattr(kernel, name) / units[name]) for name in names}, units)
+    units = {name: jnp.asarray(searches[name].unit(space), default_float()) for name in names}
+    signed = tuple(name for name in names if isinstance(searches[name], Signed))
+    read = {name: jnp.arcsinh if name in signed else jnp.log for name in names}
+    return Halves({name: read[name](getattr(kernel, name) / units[name]) for name in names}, units, signed)
 
 
-def _unit(name: str, space: Space) -> jax.Array:
-    """What a setting is measured in: a step size like a squared distance, the scale of a covariance like its inverse squared."""
-    table = space.distance_table()
-    unit = table[table > 0].min()
-    return jnp.asarray(unit if name == "step_size" else unit**-2.0, default_float())
+def _listed(retune: Any, own: list[str]) -> list:
+    return as_sequence(retune, "retune", TrainingError, f"True, False, or names among {own}")
 
 
 def _climb(kernel: Any, space: Space) -> Climb:
-    unit, one = _unit("scale", space), jnp.ones((), default_float())
+    unit, one = jnp.asarray(Signed().unit(space), default_float()), jnp.ones((), default_float())
     return Climb(kernel.scale / unit, unit, 0.25 * one, one, -one, 0 * one, jnp.zeros((), jnp.int32))

@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import as_size, default_float
-from ..errors import TargetError, TrainingError
-from ..run.settings import read_seed
+from .._record import as_choice, as_size, default_float
+from ..engine.arguments import read_seed, read_target
+from ..engine.starts import read_states
+from ..errors import TrainingError
 from ..spaces import Space
 from ..target import Target
-from .buffer import VISITS, read_states
+from .buffer import VISITS
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Settings:
 
 def read_settings(method: str, data: np.ndarray, **asked: Any) -> Settings:
     sizes = {name: as_size(asked[name], name, TrainingError) for name in ("num_steps", "batch_size", "buffer_size")}
-    if asked["visits"] not in VISITS:
-        raise TrainingError("`visits` is not known.", expected=" or ".join(map(repr, VISITS)), found=repr(asked["visits"]))
+    visits = as_choice(asked["visits"], "visits", VISITS, TrainingError)
     batch = sizes["batch_size"]
     for name, rows in (("data", len(data)), ("buffer", sizes["buffer_size"])):
         if rows < batch:
@@ -49,9 +49,7 @@ def read_settings(method: str, data: np.ndarray, **asked: Any) -> Settings:
             )
     reinitialise = _fraction(asked["reinitialise"], "reinitialise", closed=True)
     average = None if asked["average"] is None else _fraction(asked["average"], "average", closed=False)
-    return Settings(
-        method, **sizes, visits=asked["visits"], reinitialise=reinitialise, average=average, seed=read_seed(asked["seed"])
-    )
+    return Settings(method, **sizes, visits=visits, reinitialise=reinitialise, average=average, seed=read_seed(asked["seed"]))
 
 
 def _fraction(value: Any, name: str, closed: bool) -> float:
@@ -65,19 +63,18 @@ def _fraction(value: Any, name: str, closed: bool) -> float:
 
 def read_model(target: Any) -> Target:
     """A target with parameters."""
-    if not isinstance(target, Target):
-        raise TargetError("`target` is not a target.", expected="saltus.Target(log_prob, space, params)", found=repr(target))
+    target = read_target(target)
     if not jax.tree.leaves(target.params):
         raise TrainingError(
             "The target has no parameters to train.",
             expected="saltus.Target(log_prob, space, params) with log_prob(params, s)",
-            found=f"{target} without params",
+            found=f"{target!r} without params",
         )
     if target.declared is not None:
         raise TrainingError(
             "The structure of this target is fixed and cannot follow the parameters.",
             expected="structure as a function of params",
-            found=f"{target}",
+            found=repr(target),
             hint="Target(..., structure=lambda params: saltus.Quadratic(b(params), H(params)))",
         )
     return target

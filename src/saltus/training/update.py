@@ -13,10 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from .. import random
+from .._compiling import program
 from .._record import changed, default_float, record, static
-from ..kernels import Kernel
-from ..run.loop import chain_key
-from ..run.recording import code_dtype
+from ..engine.keys import TRAINING, chain_key
+from ..engine.loop import step_chains
+from ..engine.recording import code_dtype
+from ..engine.states import kept_codes
+from ..kernels import Kernel, begin
 from ..target import Target
 from .buffer import Fresh
 from .loss import combine, gradient, partition
@@ -24,7 +27,8 @@ from .penalty import L1
 from .retune import Fixed
 from .watch import HEALTHY, Watch
 
-TRAINING = 5  # the phase, beside those of `saltus.sample`
+_START = 2**31 - 1  # of the key of a state's other parts: beyond every step
+MOST_UPDATES = 512  # of one chunk: one shape, one compilation
 
 
 @record
@@ -61,7 +65,7 @@ def history_names(tuner: Fixed) -> tuple[str, ...]:
     return ("data_energy", "model_energy", "acceptance", "jump", *tuner.centre())
 
 
-@jax.jit
+@program()
 def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: Any, first: Any, count: Any) -> tuple:
     """`count` updates from number `first` on: (state, rows of history, updates made).
 
@@ -138,19 +142,24 @@ def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, 
 
 
 def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array], own: int | None) -> tuple:
-    """(codes, acceptance rate, jump), of every chain; own: 0 where each has settings of its own. f is evaluated anew at the
-    start: the model has changed."""
+    """(codes, acceptance rate, jump), of every chain; own: 0 where each has settings of its own.
+
+    The model has changed since the last visit, so every state is begun anew at its codes: f and the local model are those of
+    this model, and what else a state holds, such as a momentum, is drawn anew.
+    """
     none = jnp.zeros(len(codes), default_float())
-    points = jax.vmap(lambda own, c: changed(plan.kernel, **own).init(model, c), (own, 0))(settings, codes)
+    kernel_of = lambda values: changed(plan.kernel, **values)  # noqa: E731
+    one = lambda values, k, c: begin(kernel_of(values), model, c, random.fold_in(k, _START))  # noqa: E731
+    states = jax.vmap(one, (own, 0, 0))(settings, keys, codes)
 
     def step(t: jax.Array, carry: Any) -> Any:
-        points, rate, jump = carry
-        one = lambda own, k, x: changed(plan.kernel, **own).step(random.fold_in(k, t), model, x)  # noqa: E731
-        points, info = jax.vmap(one, (own, 0, 0))(settings, keys, points)
-        return points, rate + info.acceptance_rate, jump + info.jump
+        states, rate, jump = carry
+        each, kernel = ({}, kernel_of(settings)) if own is None else (settings, plan.kernel)
+        states, info = step_chains(kernel, model, keys, t, states, each)
+        return states, rate + info.acceptance_rate, jump + info.jump
 
-    points, rate, jump = jax.lax.fori_loop(0, plan.num_steps, step, (points, none, none))
-    return points.codes, rate / plan.num_steps, jump / plan.num_steps
+    states, rate, jump = jax.lax.fori_loop(0, plan.num_steps, step, (states, none, none))
+    return kept_codes(plan.kernel, model, states), rate / plan.num_steps, jump / plan.num_steps
 
 
 def _finite(tree: Any) -> jax.Array:

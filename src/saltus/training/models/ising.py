@@ -53,7 +53,7 @@ def two_valued(space: Any) -> Space:
     return space
 
 
-@functools.cache
+@functools.lru_cache(maxsize=16)
 def _functions(space: Space) -> tuple[Callable, Callable, Callable]:
     """log_prob, differences and structure: the same objects for the same space, so that nothing recompiles."""
     slope, centre = float(2 / np.ptp(space.values)), float(space.values.mean())  # x = slope (s - centre)

@@ -38,10 +38,18 @@ def _is_float(leaf: Any) -> bool:
 
 
 class _Module:
-    """A module without its arrays; compared by identity."""
+    """A module without its arrays; two are equal where all else of them is, so that their targets share what was compiled."""
 
     def __init__(self, rest: Any):
         self.rest = rest
+        leaves, tree = jax.tree.flatten(rest)
+        self._identity = (tree, tuple(leaves)) if _hashable((tree, *leaves)) else (id(self),)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Module) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
     def filled(self, params: Any) -> Any:
         return jax.tree.map(lambda a, b: b if a is None else a, params, self.rest, is_leaf=lambda x: x is None)
@@ -49,3 +57,11 @@ class _Module:
     def __call__(self, params: Any, s: jax.Array) -> jax.Array:
         f = self.filled(params)(s)
         return f[0] if jnp.shape(f) == (1,) else f
+
+
+def _hashable(parts: tuple) -> bool:
+    try:
+        hash(parts)
+    except TypeError:
+        return False
+    return True

@@ -13,7 +13,7 @@ import numpy as np
 from ..._record import default_float
 from ...errors import TrainingError
 from ...local import Differences
-from ...spaces import Categorical
+from ...spaces import Space
 from ...structure import Quadratic
 from ...target import Target
 
@@ -24,7 +24,7 @@ def potts(space: Any, *, seed: int = 0) -> Target:
     params: {"coupling": G (dk, dk), "field": h (d, k)}; J = ½(G + Gᵀ) without the blocks that couple a site to itself, and
     G is free and starts at 0.01 N(0, 1). Differences are exact and cost nothing beside f; BlockGibbs applies.
     """
-    if not isinstance(space, Categorical):
+    if not (isinstance(space, Space) and space.one_hot):
         raise TrainingError("A Potts model needs categories.", expected="saltus.Categorical(d, k)", found=repr(space))
     n = space.size
     coupling = jnp.asarray(0.01 * np.random.default_rng(seed).normal(size=(n, n)), default_float())
@@ -34,8 +34,8 @@ def potts(space: Any, *, seed: int = 0) -> Target:
     return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
 
 
-@functools.cache
-def _functions(space: Categorical) -> tuple[Callable, Callable, Callable]:
+@functools.lru_cache(maxsize=16)
+def _functions(space: Space) -> tuple[Callable, Callable, Callable]:
     """log_prob, differences and structure: the same objects for the same space, so that nothing recompiles."""
     d, k = space.shape
     between = np.kron(1 - np.eye(d), np.ones((k, k)))

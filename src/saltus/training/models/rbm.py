@@ -28,7 +28,7 @@ def rbm(space: Any, num_hidden: int, *, data: Any = None, seed: int = 0) -> Targ
         "visible": jnp.asarray(visible, dtype),
         "hidden": jnp.zeros(h, dtype),
     }
-    return Target(free_energy, space, params)
+    return Target(free_energy, space, params, structure=None)
 
 
 def free_energy(params: dict, v: jax.Array) -> jax.Array:

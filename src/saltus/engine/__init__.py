@@ -1,0 +1,1 @@
+"""What carries any kernel's chains: keys and phases, the compiled loop, the driver, starts, files, arguments."""

@@ -1,0 +1,6 @@
+"""A sampler's class in, a frozen kernel out."""
+
+from .ladder import FoundLadder, find_ladder
+from .tune import Tuned, TuningReport, tune
+
+__all__ = ["FoundLadder", "Tuned", "TuningReport", "find_ladder", "tune"]
