@@ -1,21 +1,25 @@
 # Everything sets itself up: a machine needs python3 and make.
 #   make demo                       a first look: the paper's regression, sampled, held against the exact answer
-#   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results
+#   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results; NAME=training for others
+#   make wheel                      the wheel in dist, and what is in it
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
 #   make test-full                  the slow proofs, file by file; outputs are kept in tests/full_output (delete one to repeat it)
+#   make torture                    crashes, kills, full disks, flipped bits, crowds; outputs are kept in torture/results (delete one to repeat it)
+#   make torture-quick              a small part of each row
 #   make bench                      the speed table, goal by goal; results are kept in benchmarks/results/speed (delete one to repeat it)
 #   make bench-first                a first sample of four targets: seconds, agreement, what the race cost
 #   make bench-race                 does sampler="auto" pick well? on ten targets, results in benchmarks/results
 PYTHON ?= python3
 VENV := $(if $(filter python3,$(notdir $(PYTHON))),.venv,.venv-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
+NAME ?= sampling
 READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo reproduce test test-full bench bench-memory bench-first bench-race lint clean
+.PHONY: demo reproduce wheel test test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -33,7 +37,11 @@ demo: $(READY)
 	$(BIN)/saltus demo
 
 reproduce: $(READY)
-	$(BIN)/saltus reproduce sampling
+	$(BIN)/python -m paper $(NAME)
+
+wheel: $(READY)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	$(BIN)/python -m zipfile -l dist/saltus-*.whl
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -46,12 +54,18 @@ test: lint
 # What `make test` leaves out. A file that has passed is not run again, so an interrupted run goes on.
 test-full: lint
 	@mkdir -p tests/full_output
-	@for file in $$(grep -lE "mark.full|mostly" tests/*/test_*.py); do \
+	@for file in $$({ grep -lE "mark.full|mostly" tests/*/test_*.py; grep -oE "^tests/[^:]+" tests/slow.txt; } | sort -u); do \
 		kept=tests/full_output/$$(basename $$file .py).txt; test -s $$kept && continue; echo $$file; \
 		{ git log -1 --format="commit %h, %cs"; $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -v -m full $$file; } \
 			> $(VENV)/full.txt 2>&1 || { tail -n 40 $(VENV)/full.txt; exit 1; }; \
 		sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > $$kept; tail -n 1 $$kept; \
 	done
+
+torture: $(READY)
+	@$(ONE_THREAD) $(BIN)/python -m torture
+
+torture-quick: $(READY)
+	@SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m torture --quick
 
 # In a venv of its own, with the packages it compares with.
 .venv-bench/.ready: pyproject.toml
@@ -60,13 +74,13 @@ test-full: lint
 	touch $@
 
 bench: .venv-bench/.ready
-	@.venv-bench/bin/saltus bench -o benchmarks/results/speed
+	@.venv-bench/bin/python -m benchmarks -o benchmarks/results/speed
 
 bench-first: $(READY)
 	@$(BIN)/python benchmarks/first_sample.py
 
 bench-race: $(READY)
-	@$(BIN)/python benchmarks/race.py
+	@$(BIN)/python -m benchmarks.race
 
 bench-memory: $(READY)
 	@$(BIN)/python benchmarks/memory.py

@@ -1,6 +1,7 @@
 import contextlib
 import os
 import signal
+from pathlib import Path
 
 import jax
 import pytest
@@ -8,6 +9,30 @@ import pytest
 # What runs in the background ignores Ctrl-C, and so would every process under test.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def slow_tests():
+    """{test: the parameters that `make test` runs all the same} of tests/slow.txt."""
+    lines = (Path(__file__).parent / "slow.txt").read_text().splitlines()
+    told = [line.partition(" keeps ") for line in lines if line and not line.startswith("#")]
+    return {name: set(filter(None, kept.split(" | "))) for name, _, kept in told}
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks are looked at
+def pytest_collection_modifyitems(items):
+    slow = slow_tests()
+    for item in items:
+        name, _, parameters = item.nodeid.partition("[")
+        if name in slow and parameters.removesuffix("]") not in slow[name]:
+            item.add_marker(pytest.mark.full)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_on_disk(tmp_path_factory):
+    """What one test has compiled, another of this process and run need not: two fifths of the time of tests/exact."""
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @pytest.fixture(autouse=True, scope="module")

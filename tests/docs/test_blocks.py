@@ -11,12 +11,16 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/auto.md", "docs/reproduce.md", "docs/runs.md", "docs/training.md"]
+    "page",
+    ["README.md", "CONTRIBUTING.md"]
+    + [f"docs/{page}.md" for page in ("auto", "reproduce", "runs", "samplers", "structure", "tempering", "training")],
 )
 def test_blocks_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
-    done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, timeout=600, check=False, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -24,7 +28,7 @@ def test_blocks_run(page):
 def test_links_and_files_exist(page):
     text = (ROOT / page).read_text()
     links = re.findall(r"\]\((?!http)([^)#]+)\)", text)
-    files = re.findall(r"`((?:src|tests|docs)/[\w/]+\.(?:py|md))", text)
+    files = re.findall(r"`((?:src|tests|docs|paper|benchmarks)/[\w/]+\.(?:py|md))", text)
     for link in links:
         assert ((ROOT / page).parent / link).exists(), link
     for file in files:

@@ -17,7 +17,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", list(KERNELS))
 def test_it_is_certified(name):
-    report = check_kernel(saltus.Informed(KERNELS[name], "exact"), rugged(saltus.Binary(4)))
+    report = check_kernel(saltus.Informed(KERNELS[name], "exact"), rugged(saltus.Binary(4)), battery=False)
     ran = {finding.instrument for finding in report.findings if finding.status == "passed"}
     assert {"definition", "invariance", "coherence"} <= ran
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saltus
-from saltus.bench.references import plain_network
+from benchmarks.speed.references import plain_network
 from saltus.errors import TargetError
 from saltus.targets import conv_ebm, conv_ebm_params
 

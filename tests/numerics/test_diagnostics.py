@@ -80,6 +80,85 @@ def test_the_comparison_with_tfp_sees_planted_bugs():
             assert_ess_is_that_of_tfp(functools.partial(textbook_ess, **bug))
 
 
+def chains_apart(spread, num_draws=1000, rho=0.5, chains=4):
+    return autoregression(rho, num_draws, (chains,)) + spread * np.arange(chains)[:, None]
+
+
+def one_stuck_chain(num_draws=1000):
+    x = autoregression(0.5, num_draws, (4,))
+    x[2] = x[2, 0]
+    return x
+
+
+OF_CHAINS = {
+    "independent": autoregression(0.0, 1000, (4,)),
+    "alternating": autoregression(-0.7, 1000, (4,)),
+    "slow": autoregression(0.98, 2001, (3,)),
+    "slower than the chain is long": autoregression(0.9999, 500, (4,)),
+    "a little apart": chains_apart(0.5),
+    "far apart": chains_apart(50.0),
+    "one stuck": one_stuck_chain(),
+    "two modes, never left": np.repeat([[-1.0], [1.0]], 2, axis=0) + 0.01 * autoregression(0.3, 1000, (4,)),
+    "drifting": autoregression(0.5, 800, (4,)) + np.linspace(0, 8, 800),
+    "one chain": autoregression(0.8, 999, (1,)),
+    "ten draws": autoregression(0.5, 10, (4,)),
+}
+
+
+@pytest.mark.parametrize("case", OF_CHAINS)
+def test_ess_of_chains_is_that_of_arviz(case):
+    x = OF_CHAINS[case]
+    expected = arviz_stats.ess(x, method="mean", chain_axis=0, draw_axis=1)
+    np.testing.assert_allclose(diagnostics.ess_of_chains(x), expected, rtol=1e-8)
+
+
+def test_a_sum_over_chains_would_not_pass_for_the_ess_of_chains():
+    """What was shown before: thousands of effective draws beside an R-hat of 50."""
+    for case in ("far apart", "two modes, never left", "one stuck", "drifting"):
+        x = OF_CHAINS[case]
+        assert diagnostics.ess(x).sum() > 2 * diagnostics.ess_of_chains(x), case
+    assert diagnostics.split_rhat(OF_CHAINS["far apart"]) > 30
+    assert diagnostics.ess_of_chains(OF_CHAINS["far apart"]) < 5
+
+
+def test_ess_of_chains_keeps_the_axes_between_and_takes_chains_in_blocks(monkeypatch):
+    x = np.stack([OF_CHAINS["far apart"], OF_CHAINS["independent"], OF_CHAINS["one stuck"]], axis=1)
+    each = [diagnostics.ess_of_chains(x[:, i]) for i in range(3)]
+    np.testing.assert_allclose(diagnostics.ess_of_chains(x), each, rtol=1e-12)
+    monkeypatch.setattr("saltus.diagnostics.chains._AT_ONCE", 1)
+    np.testing.assert_allclose(diagnostics.ess_of_chains(x), each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("num_draws", [1, 3])
+def test_ess_of_chains_of_hardly_any_draws_says_nothing(num_draws):
+    assert diagnostics.ess_of_chains(np.arange(4.0 * num_draws).reshape(4, num_draws)) == 0
+
+
+@pytest.mark.parametrize("num_draws", [4, 5, 9])
+def test_ess_of_chains_of_few_draws_is_no_success(num_draws):
+    """ArviZ gives N log10(N) to fewer than ten draws, whatever they are."""
+    x = np.repeat([[0.0], [1.0]], num_draws, axis=1) + 1e-3 * autoregression(0.5, num_draws, (2,))
+    assert 0 < diagnostics.ess_of_chains(x) < 4
+
+
+def test_ess_of_chains_of_what_says_nothing_is_zero():
+    assert diagnostics.ess_of_chains(np.ones((4, 100))) == 0
+    assert diagnostics.ess_of_chains(np.repeat([[0.0], [1.0]], 100, axis=1)) == 0  # each at a place of its own
+    for bad in (np.nan, np.inf):
+        x = autoregression(0.5, 100, (2, 3))
+        x[1, 1, 7] = bad
+        found = diagnostics.ess_of_chains(x)
+        assert found[1] == 0
+        assert found[0] > 1
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_ess_of_chains_does_not_depend_on_unit_or_offset(unit):
+    x = OF_CHAINS["a little apart"]
+    np.testing.assert_allclose(diagnostics.ess_of_chains(unit * x), diagnostics.ess_of_chains(x), rtol=1e-9)
+    np.testing.assert_allclose(diagnostics.ess_of_chains(-1e6 + 1e-3 * x), diagnostics.ess_of_chains(x), rtol=1e-5)
+
+
 @pytest.mark.parametrize("num_draws", [20, 1000])
 def test_alternating_chains_are_capped(num_draws):
     x = np.tile([0.0, 1.0], num_draws // 2)

@@ -10,7 +10,7 @@ import pytest
 from grid import SPACES
 
 import saltus
-from saltus.adaptation.compiling import seconds_compiling
+from saltus.race.compiling import seconds_compiling
 from saltus.targets.interaction import interaction
 from saltus.testing import rugged
 

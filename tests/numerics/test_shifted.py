@@ -7,7 +7,7 @@ import pytest
 
 import saltus
 from saltus._record import changed, record
-from saltus.shifted import TOLERANCE, Shifted
+from saltus.preconditioners.shifted import TOLERANCE, Shifted
 
 
 def random(n, seed=0):
@@ -104,12 +104,12 @@ def test_a_target_has_the_same_leaves_within_jit():
 @pytest.fixture
 def within_jit(monkeypatch):
     """`check_kernel` binds the structure anew where values are concrete: as if they were not."""
-    monkeypatch.setattr("saltus.shifted.is_concrete", lambda _: False)
+    monkeypatch.setattr("saltus.preconditioners.shifted.is_concrete", lambda _: False)
 
 
 @pytest.mark.parametrize(("space", "shift"), [(saltus.Binary(4), None), (saltus.Categorical(2, 3), 9.0)], ids=str)
 def test_block_gibbs_is_certified(space, shift, within_jit):
-    report = saltus.testing.check_kernel(saltus.BlockGibbs(shift), saltus.testing.quadratic(space))
+    report = saltus.testing.check_kernel(saltus.BlockGibbs(shift), saltus.testing.quadratic(space), battery=False)
     assert {"definition", "invariance", "coherence", "stationary start"} <= set(report.ran)
 
 
@@ -136,4 +136,4 @@ class Unpaid(saltus.BlockGibbs):
 @pytest.mark.parametrize("kernel", [Transposed(), Unpaid(9.0)], ids=repr)
 def test_the_wrong_noise_is_caught(kernel, within_jit):
     with pytest.raises(saltus.CheckError, match="noise has another covariance"):
-        saltus.testing.check_kernel(kernel, saltus.testing.quadratic(saltus.Binary(4)))
+        saltus.testing.check_kernel(kernel, saltus.testing.quadratic(saltus.Binary(4)), battery=False)

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import saltus
 from saltus._fusion import stored, total
+from saltus._record import changed
 from saltus.moves import log_product, over_values
 
 
@@ -54,3 +56,16 @@ def test_stored_is_what_it_computes():
     x = jnp.arange(6.0)
     np.testing.assert_array_equal(jax.jit(lambda x: stored(jnp.sin, x) + 1)(x), jax.jit(lambda x: jnp.sin(x) + 1)(x))
     np.testing.assert_allclose(jax.jit(jax.grad(lambda x: jnp.sum(stored(jnp.sin, x))))(x), jnp.cos(x), rtol=1e-6)
+
+
+def test_nan_in_a_large_table_reaches_the_normaliser():
+    """XLA:CPU's max drops NaN from 32768 elements on (openxla/xla#21461); the sum of weights does not, so the move is refused."""
+    target = saltus.Target(lambda s: 0.001 * jnp.sum(s), saltus.Binary(40000))
+
+    @jax.jit
+    def normaliser(gradient):
+        x = target.point(jnp.zeros(40000, jnp.int8))
+        return saltus.GWG().propose(target, changed(x, local=x.local.at[7].set(gradient)), None).log_normaliser()
+
+    assert np.isfinite(normaliser(0.0))
+    assert np.isnan(normaliser(np.nan))

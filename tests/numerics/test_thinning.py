@@ -1,15 +1,16 @@
 """Steps between draws: enough for 400 effective draws within a minute, plenty within twenty seconds, odd where parity asks."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import saltus
-from saltus.adaptation.lap import Lap
 from saltus.diagnostics.worth import Worth, series, worth
-from saltus.run.settings import read_settings
-from saltus.run.thinning import CAP_SECONDS, ENOUGH, PLENTY, choose_thin
+from saltus.engine.arguments import read_settings
+from saltus.race.lap import Lap
+from saltus.race.thinning import CAP_SECONDS, ENOUGH, PLENTY, choose_thin
 
 SETTINGS = read_settings(
     saltus.Spin(3), num_draws=1000, num_warmup=1000, num_chains=4, seed=0, thin="auto", keep="draws", keep_warmup=False
@@ -35,6 +36,14 @@ def test_cheap_steps_give_plenty():
     assert thin(1.0).thin == 1
     assert thin(100.0).thin == PLENTY * 100 / 4000
     assert "2000 effective draws" in thin(100.0).why
+
+
+@pytest.mark.parametrize("steps", [0.3, 1.0, 40.0])
+def test_no_more_effective_draws_are_promised_than_draws(steps):
+    """An effective draw may take less than a step, and a race may ask for more steps than draws need."""
+    found = thin(steps, least=40_000)
+    promised = int(re.search(r"expect about (\d+) effective", found.why)[1])
+    assert promised == min(round(found.thin * 4000 / steps), 4000)
 
 
 def test_dear_steps_give_enough():

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import saltus
-from saltus.adaptation.contest import Contest, Entry
-from saltus.adaptation.entrants import Entrant, find_entrants
-from saltus.adaptation.lap import Lap
 from saltus.diagnostics.worth import Worth, series, worth
+from saltus.race.contest import Contest, Entry
+from saltus.race.entrants import Entrant, find_entrants
+from saltus.race.lap import Lap
 
 W = jnp.asarray(np.random.default_rng(0).normal(size=20))
 
@@ -132,7 +132,7 @@ def test_the_result_tells_the_race(small):
 
 
 def test_a_useless_gradient_is_seen_and_left_out():
-    target = saltus.Target(lambda s: jnp.sum(W * (2 * s.astype(jnp.int32) - 1)), saltus.Binary(20))
+    target = saltus.Target(lambda s: jnp.sum(W * (2 * s.astype(jnp.int32) - 1)), saltus.Binary(20), structure=None)
     run = saltus.sample(target, seed=0, num_draws=500, num_warmup=200, progress=False)
     assert "gradient is zero at 20 of 20 sites" in run.attrs["tuning"]
     assert saltus.race_of(run).rows[0].sampler == "NCG by exact differences"
@@ -147,6 +147,7 @@ def test_a_named_sampler_is_warned_about_a_useless_gradient():
     assert caught[0].filename == __file__
     quiet = saltus.Target(lambda s: jnp.sum(W[:6] * s), saltus.Binary(6))
     warnings.simplefilter("error")  # until the end of this test
+    warnings.simplefilter("ignore", saltus.ConvergenceWarning)  # of five draws
     for trusted, kernel in ((quiet, saltus.NCG(1.0)), (target, saltus.Gibbs()), (target, saltus.Informed(saltus.NCG(1.0)))):
         saltus.sample(trusted, kernel, num_draws=5, num_warmup=5, progress=False)
 
@@ -190,7 +191,9 @@ def test_a_warm_up_too_short_to_race_says_what_was_skipped():
 
 
 def test_who_enters():
-    plain = saltus.Target(lambda s: jnp.sum(s), saltus.Binary(8))
+    found = saltus.Target(lambda s: jnp.sum(s), saltus.Binary(8))
+    assert [e.name for e in find_entrants(found, "").first] == ["Gibbs(coloured)", "BlockGibbs", "NCG"]
+    plain = found.replace(structure=None)
     field = find_entrants(plain, "")
     assert [e.name for e in field.first] == ["NCG", "Gibbs(systematic)"]
     assert "GWG by exact differences" in [e.name for e in field.others]
@@ -198,7 +201,7 @@ def test_who_enters():
     ising = find_entrants(saltus.targets.ising((4, 4), 0.2), "")
     assert [e.name for e in ising.first] == ["Gibbs(coloured)", "BlockGibbs", "NCG"]
     assert not any(e.differences for e in ising.others)  # its own are exact
-    large = find_entrants(saltus.Target(lambda s: jnp.sum(s), saltus.Binary(3000)), "")
+    large = find_entrants(saltus.Target(lambda s: jnp.sum(s), saltus.Binary(3000), structure=None), "")
     assert "3001 evaluations a step" in large.out["exact differences"]
     order = sorted([Entrant(saltus.PAVG), Entrant(saltus.Gibbs), Entrant(saltus.NCG, "exact")], key=lambda e: e.simplicity)
     assert [e.kind for e in order] == [saltus.Gibbs, saltus.PAVG, saltus.NCG]
@@ -234,8 +237,22 @@ def test_a_time_limit_holds_for_the_race_too():
     run = saltus.sample(target, seed=0, time_limit=45, progress=False)  # without a limit it takes a minute and more
     assert time.monotonic() - began < 60  # what compiles cannot be interrupted
     assert run.posterior.sizes["draw"] > 0
-    short = saltus.sample(target, seed=0, time_limit=5, num_draws=10, num_warmup=100, progress=False)
+    with pytest.warns(UserWarning, match="`time_limit` left no time for all of the race"):
+        short = saltus.sample(target, seed=0, time_limit=5, num_draws=10, num_warmup=100, progress=False)
     assert short.attrs["tuning"].startswith("Skipped the race: a time limit of less than 15 s")
+    assert short.attrs["cut"].startswith("the race")
+
+
+def test_a_race_that_is_late_before_its_first_entrant_takes_what_needs_no_tuning():
+    def slow(s):
+        time.sleep(4)  # whenever it is traced
+        return jnp.sum(s)
+
+    with pytest.warns(UserWarning, match="`time_limit` left no time for all of the race"):
+        run = saltus.sample(saltus.Target(slow, saltus.Binary(6)), time_limit=28, num_draws=50, num_warmup=100, progress=False)
+    assert "half of the time limit was over" in run.attrs["tuning"]
+    assert repr(saltus.kernel_of(run)).startswith("Gibbs")
+    assert run.posterior.sizes["draw"] >= 1
 
 
 def test_a_log_prob_without_a_gradient_is_sampled_by_those_that_need_none():

@@ -7,10 +7,9 @@ import pytest
 from grid import mostly
 
 import saltus
-from saltus.adaptation.preconditioner import tune_pavg
-from saltus.adaptation.step_size import deciles, orders, radii, radii_around
-from saltus.adaptation.trial import CANDIDATES, Chains
-from saltus.adaptation.tune import start_chains
+from saltus.tuning.step_size import deciles, orders, radii, radii_around
+from saltus.tuning.trial import CANDIDATES, Chains
+from saltus.tuning.tune import start_chains, tune_from
 
 TARGETS = {
     "ising": lambda: saltus.targets.ising((10, 10), 0.4),
@@ -87,8 +86,8 @@ def test_tuned_radii():
 )
 def test_the_fits_of_the_notes(name, candidate, gamma, within, r_squared):
     target = TARGETS[name]()
-    known = saltus.AVG(1000.0) if name == "regression" else None
-    _, _, fits, _ = tune_pavg(target, start_chains(target, 0), averaging=known)
+    known = {saltus.AVG: saltus.AVG(1000.0)} if name == "regression" else {}
+    fits = tune_from(target, saltus.PAVG, start_chains(target, 0), known=known)[1].fits
     best = fits[0]
     assert best.name == candidate
     assert abs(best.gamma - gamma) < within

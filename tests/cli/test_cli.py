@@ -21,7 +21,7 @@ from saltus.cli.app import sample as sample_command
 from saltus.cli.help import APP as APP_EPILOGUE
 from saltus.cli.sampler import OPTIONS, read_sampler
 from saltus.cli.tuning import sample_command as command_of
-from saltus.run.settings import SAMPLERS
+from saltus.kernels import samplers
 
 MODEL = """
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ def log_prob(s):
 
 target = saltus.Target(log_prob, saltus.Binary(3))
 other = saltus.Target(log_prob, saltus.Spin(3))
+plain = saltus.Target(log_prob, saltus.Binary(3), structure=None)
 
 def make():
     return target
@@ -121,7 +122,7 @@ def process(*words, **options):
     )
 
 
-def interrupted(when: str, *words) -> tuple[int, str]:
+def interrupted(when: str, *words, number=signal.SIGINT) -> tuple[int, str]:
     """(exit code, stderr) of a process that gets Ctrl-C once a line of its stderr contains `when`."""
     command = [sys.executable, "-m", "saltus", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:
@@ -130,7 +131,7 @@ def interrupted(when: str, *words) -> tuple[int, str]:
             err += line
             if when in line:
                 time.sleep(0.1)
-                running.send_signal(signal.SIGINT)
+                running.send_signal(number)
                 break
         err += running.stderr.read()
         return running.wait(60), err
@@ -270,13 +271,17 @@ def test_ctrl_c_keeps_the_draws():
         assert 0 < run["posterior"].sizes["draw"] < 100000
 
 
-def test_ctrl_c_before_the_first_draw_leaves_nothing():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_before_the_first_draw_leaves_one_draw_a_chain(number):
     Path("slow.py").write_text(SLOW)
     words = ["sample", "slow.py:target", *UNIFORM, "--num-warmup", "100000", "-o", "run.zarr"]
-    code, err = interrupted("warm-up", *words)
-    assert code == 130, err
+    code, err = interrupted("warm-up", *words, number=number)
+    assert code == 3, err
     assert "Traceback" not in err
-    assert not Path("run.zarr").exists()
+    assert "The interrupt left no time for all of the warm-up" in err
+    run = saltus.open("run.zarr")
+    assert run["posterior"].sizes["draw"] == 1
+    assert "states of the warm-up" in run.attrs["cut"]
 
 
 def test_ctrl_c_while_the_model_is_imported():
@@ -350,7 +355,7 @@ def test_a_sampler_with_nothing_to_tune_has_no_figure(call):
     assert code == 0
     assert "Gibbs has nothing to tune" in out
     assert "warning: --plot curve.png was not written" in err
-    assert out.splitlines()[-1] == "  saltus sample shared:target --sampler gibbs --scan random -o run.nc"
+    assert out.splitlines()[-1] == "  saltus sample shared:target --sampler gibbs --scan coloured -o run.nc"
     assert not Path("curve.png").exists()
 
 
@@ -389,7 +394,7 @@ def test_help_names_every_option(call):
     assert code == 0
     names = ["--" + name.replace("_", "-") for name in inspect.signature(sample_command).parameters if name != "target"]
     assert all(name in out for name in names), [name for name in names if name not in out]
-    assert all(re.search(rf"^  {name} ", out, re.M) for name in SAMPLERS)
+    assert all(re.search(rf"^  {name}( |$)", out, re.M) for name in samplers())
     for noise in ("--no-overwrite", "--no-keep-warmup", "None", "[default: False]", "\x1b"):
         assert noise not in out
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -501,10 +506,10 @@ def test_what_lies_beside_a_file_elsewhere_can_be_imported(call):
         ("nhg", ["--sampler nhg is not known", "did you mean ncg?"]),
         ("block_gibs", ["did you mean block-gibbs?"]),
         ("pavg --scale 2", ["--sampler pavg needs --step-size and --preconditioner.", "with none of them it is tuned"]),
-        ("auto --radius 2", ["--sampler auto has no --radius.", "belongs to gwg and uniform-mh", "--sampler"]),
+        ("auto --radius 2", ["--sampler auto has no --radius.", "belongs to gwg, pas and uniform-mh", "--sampler"]),
         ("ncg --adaptation quick", ["`adaptation` is not known", "'paper'"]),
         ("pavg --step-size 1", ["--sampler pavg needs --preconditioner.", "perhaps --scale"]),
-        ("ncg --step-size 1 --radius 2", ["--sampler ncg has no --radius.", "--step-size", "belongs to gwg and uniform-mh"]),
+        ("ncg --step-size 1 --radius 2", ["--sampler ncg has no --radius.", "--step-size", "belongs to gwg, pas and uniform-mh"]),
         ("gibbs --step-size 1", ["--sampler gibbs has no --step-size.", "--scan"]),
         ("gibbs --scan upwards", ["`scan` is not known", "systematic"]),
         ("gibbs --scan coloured", ["which sites interact"]),
@@ -535,13 +540,19 @@ def test_what_lies_beside_a_file_elsewhere_can_be_imported(call):
         ("gibbs --keep draws,mean", ["`keep` is not known"]),
         ("gibbs --checkpoint no/run.ckpt", ["`checkpoint` cannot be written there"]),
         ("gibbs extra", ["saltus sample has no use for extra."]),
-        ("gibbs --sampler ncg", ["--sampler", "multiple times"]),
+        ("gibbs --sampler ncg --step-size 1", ["Several samplers have no --step-size", "one --sampler", "gibbs, ncg"]),
+        ("gibbs,gibbs", ["not a list of samplers", "Gibbs twice"]),
+        ("auto,ncg", ["NCG twice", "has this sampler in it"]),
+        ("mine.py:Kernel", ["no file mine.py", "file.py:MyKernel"]),
+        ("model.py:Kernel", ["model.py has no 'Kernel'", "samplers: none"]),
+        ("model.py:target", ["--sampler model.py:target is not a sampler"]),
+        (":Kernel", ["does not name a sampler"]),
     ],
 )
 def test_a_wrong_option_of_sample(refused, sampler, words):
     np.savez("two.npz", a=np.eye(3), b=np.eye(3))
     np.save("five.npy", np.eye(5))
-    err = refused("sample", "model.py:target", "-o", "run.nc", "--sampler", *sampler.split())
+    err = refused("sample", "model.py:plain", "-o", "run.nc", "--sampler", *sampler.split())
     assert all(word in err for word in words), err
 
 
@@ -567,7 +578,7 @@ def test_a_wrong_option_of_sample(refused, sampler, words):
         ("tune model.py:target", "saltus tune needs --sampler NAME."),
         ("tune model.py:target --sampler nhg", "did you mean ncg?"),
         ("tune model.py:target --sampler auto", "--sampler auto is not known"),
-        ("tune model.py:target --sampler block-gibbs", "quadratic"),
+        ("tune model.py:plain --sampler block-gibbs", "quadratic"),
         ("tune model.py:target --sampler ncg --adaptation quick", "`adaptation` is not known"),
         ("tune model.py:target --sampler ncg --seed x", "whole number"),
         ("tune model.py:target --sampler ncg --initial five.npy", "`initial`"),
@@ -595,12 +606,15 @@ def test_every_sampler_is_built_from_its_options():
         "gwg": ["radius"],
         "gibbs": ["scan"],
         "uniform-mh": ["radius"],
+        "pas": ["radius"],
+        **{name: [] for name in ("tgs", "jump-process", "exchange", "swendsen-wang", "tempered")},
     }
-    assert set(own) == set(SAMPLERS)
+    assert set(own) == set(samplers())
     for name, fields in own.items():
         options = {field: given[field] for field in fields}
-        assert repr(read_sampler(name, **none | options)) == repr(SAMPLERS[name](**options))
-        assert read_sampler(name.upper(), **none) is SAMPLERS[name]
+        if options:
+            assert repr(read_sampler(name, **none | options)) == repr(samplers()[name](**options))
+        assert read_sampler(name.upper(), **none) is samplers()[name]
     assert set(given) == set(OPTIONS)
     assert read_sampler("Auto", **none) == "auto"
 
@@ -663,6 +677,12 @@ def test_a_full_disk_leaves_the_old_file(call, monkeypatch):
     assert "safe in the checkpoint" in err
     assert Path("run.nc").read_text() == "old"
     assert not list(Path().glob("*.aside"))
+
+
+def test_a_neighbour_of_the_output_is_left_alone(call):
+    Path("run.nc.aside").write_text("mine")
+    assert call("sample", "shared:target", *UNIFORM, *SHORT, "-o", "run.nc")[0] == 0
+    assert Path("run.nc.aside").read_text() == "mine"
 
 
 # Failures

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import saltus
-from saltus.run import drive, loop, recording
+from saltus.engine import drive, loop, recording
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3)]
 
@@ -263,7 +263,7 @@ def test_covariances_keep_their_digits_far_from_the_middle():
 
 def test_the_ess_so_far_is_that_of_all_draws():
     from saltus.diagnostics import ess
-    from saltus.run.progress import EnergyTrace
+    from saltus.engine.progress import EnergyTrace
 
     rng = np.random.default_rng(0)
     for rho in (0.0, 0.9, 0.999):
@@ -285,13 +285,13 @@ def test_a_terminal_shows_every_phase():
 
     from rich.console import Console
 
-    from saltus.run.progress import Live, Status
+    from saltus.engine.progress import Live, Status
 
     screen = io.StringIO()
     with Live(Console(file=screen, force_terminal=True, width=80)) as live:
         live.say("compiling")
-        live.show(Status("warm-up", 10, 10, 1, 4, 100.0, 0.5, 2.0, 30.0, 0.0))
-        live.show(Status("sampling", 5, 10, 1, 4, 100.0, 0.5, 2.0, 0.0, 65.0))
+        live.show(Status("warm-up", 10, 10, [("ESS", "30")], 0.0))
+        live.show(Status("sampling", 5, 10, [("ESS", "constant")], 65.0))
         live.tell("incomplete (time limit)")
     told = screen.getvalue()
     for text in ("warm-up", "sampling", "1:05 left", "ESS", "constant", "incomplete (time limit)"):

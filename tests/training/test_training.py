@@ -274,9 +274,23 @@ def test_killed_training_ends_with_the_same_bits(tmp_path):
     assert same(longer, killable_training.run(None, num_updates=killable_training.NUM_UPDATES + 100))
 
 
+def test_neighbours_of_a_checkpoint_are_left_alone(tmp_path):
+    precious = [tmp_path / f"c.{end}" for end in ("old", "aside")]
+    for folder in precious:
+        folder.mkdir()
+        (folder / "precious.txt").write_text("a year of work")
+    for overwrite in (False, True):
+        train(num_updates=2, checkpoint=tmp_path / "c", overwrite=overwrite)
+        assert all((folder / "precious.txt").read_text() == "a year of work" for folder in precious)
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "c", *precious])
+
+
 def test_a_time_limit_leaves_a_checkpoint_that_goes_on(tmp_path):
-    part = train(num_updates=10**6, time_limit=1e-3, checkpoint=tmp_path / "c")
+    with pytest.warns(UserWarning, match=r"`time_limit` ended training after \d+ of 1000000 updates") as told:
+        part = train(num_updates=10**6, time_limit=1e-3, checkpoint=tmp_path / "c")
+    assert len(told) == 1
     assert not part.complete
+    assert part.num_updates >= 1
     whole = train(num_updates=part.num_updates + 30)
     assert same(train(num_updates=part.num_updates + 30, checkpoint=tmp_path / "c"), whole)
 

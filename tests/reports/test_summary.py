@@ -2,13 +2,14 @@
 
 import re
 
+import arviz_stats
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
 import saltus
-from saltus.diagnostics import rows
+from saltus.reporting import rows
 
 CHAIN = saltus.Target(lambda s: 0.2 * jnp.sum(s[1:] * s[:-1]), saltus.Spin(6))
 WEIGHTS = jnp.array(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32)
@@ -73,7 +74,7 @@ def test_a_good_run_has_no_doubts_and_its_numbers_are_those_of_the_diagnostics(g
     lp, draws = good.sample_stats.lp.values, good.posterior.s.values
     distance = np.abs(draws - draws[0, 0].astype(float)).sum(-1)
     for name, x in (("lp", lp), ("distance", distance)):
-        assert s.ess[name] == pytest.approx(saltus.diagnostics.ess(x).sum())
+        assert s.ess[name] == pytest.approx(saltus.diagnostics.ess_of_chains(x))
         assert s.rhat[name] == pytest.approx(float(saltus.diagnostics.split_rhat(x)))
         assert s.ess_per_second[name] == pytest.approx(s.ess[name] / good.attrs["sampling_seconds"])
         assert s.ess_per_evaluation[name] == pytest.approx(s.ess[name] / 4000)
@@ -82,7 +83,7 @@ def test_a_good_run_has_no_doubts_and_its_numbers_are_those_of_the_diagnostics(g
         x = draws[..., int(row.name)].astype(float)
         assert row.mean == pytest.approx(x.mean())
         assert row.sd == pytest.approx(x.std(ddof=1))
-        assert row.ess == pytest.approx(saltus.diagnostics.ess(x).sum())
+        assert row.ess == pytest.approx(saltus.diagnostics.ess_of_chains(x))
         assert row.rhat == pytest.approx(float(saltus.diagnostics.split_rhat(x)))
         assert row.moves == (np.diff(x, axis=1) != 0).sum()
     assert s.doubts == []
@@ -113,8 +114,8 @@ def test_categories_have_a_most_frequent_value_and_no_mean(colours):
         assert row.mean is None
         assert row.share == pytest.approx((x == row.value).mean())
         assert row.value == np.argmax(np.bincount(x.ravel()))
-        assert row.ess == pytest.approx(saltus.diagnostics.ess(x == row.value).sum())
-    assert s.ess["distance"] == pytest.approx(saltus.diagnostics.ess((draws != draws[0, 0]).sum(-1)).sum())
+        assert row.ess == pytest.approx(saltus.diagnostics.ess_of_chains(x == row.value))
+    assert s.ess["distance"] == pytest.approx(saltus.diagnostics.ess_of_chains((draws != draws[0, 0]).sum(-1)))
     text = readable(s)
     assert "most frequent" in text
     assert "sites unlike s0" in text
@@ -171,7 +172,7 @@ def test_observables_have_rows_of_their_own():
     s = saltus.summary(run, sites=20)
     assert {row.name for row in s.table} == {"m", "two[0, 0]", "two[0, 1]", "two[1, 0]", "two[1, 1]", "up", "one"}
     m = next(row for row in s.table if row.name == "m")
-    assert m.ess == pytest.approx(saltus.diagnostics.ess(run.posterior.m.values).sum())
+    assert m.ess == pytest.approx(saltus.diagnostics.ess_of_chains(run.posterior.m.values))
     assert s.table[-1].name == "one"
     assert re.search(r"one +1\.00 +0\.00 +constant", readable(s))
     assert set(s.ess) == {"lp"}
@@ -303,6 +304,17 @@ def test_disagreeing_chains_a_little_and_a_lot(good):
     doubted(edited(good, lp=lp + 3 * unlike), r"R-hat is far above 1\.01: energy [12]")
 
 
+def test_effective_draws_respect_chains_that_disagree(good):
+    """As ArviZ counts them: an R-hat of 50 and an ESS of thousands cannot both be right."""
+    lp = good.sample_stats.lp.values
+    run = edited(good, lp=lp + 100 * lp.std() * np.arange(len(lp))[:, None])
+    s = saltus.summary(run)
+    assert s.rhat["lp"] > 50
+    assert s.ess["lp"] == pytest.approx(arviz_stats.ess(run.sample_stats.lp.values, method="mean", chain_axis=0, draw_axis=1))
+    assert s.ess["lp"] < 10
+    assert "ESS is below 100" in doubted(run, "ESS is below")
+
+
 def test_few_effective_draws(good):
     doubted(edited(good, draws=slice(100)), "ESS is below 400: .*times as many draws")
     doubted(edited(good, draws=slice(12)), "ESS is below 100")
@@ -353,13 +365,13 @@ def test_why_a_run_is_incomplete(good):
 
 
 def test_a_store_whose_run_was_killed(tmp_path):
-    """Only what is known before the first step was written."""
+    """Only what is known before the first step was written. Of format 3, which has no checksum of what is edited here."""
     import zarr
 
     draw(num_draws=30, store=tmp_path / "run.zarr")
     root = zarr.open_group(tmp_path / "run.zarr", mode="r+")
     late = ("compile_seconds", "warmup_seconds", "sampling_seconds", "sampling_time", "incomplete_because", "undefined")
-    root.attrs.put({name: value for name, value in root.attrs.items() if name not in late} | {"complete": 0})
+    root.attrs.put({name: value for name, value in root.attrs.items() if name not in late} | {"complete": 0, "saltus_store": 3})
     run = saltus.open(tmp_path / "run.zarr")
     doubted(run, "still running, or killed")
     assert "not recorded" in readable(saltus.summary(run))

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 import saltus
-from saltus.diagnostics.local_model import check
-from saltus.diagnostics.local_model.fit import r_squared_of, spearman
-from saltus.diagnostics.local_model.looking import choose_steps, single_site
 from saltus.local import brute_force
+from saltus.race.local_check import check
+from saltus.race.local_check.fit import r_squared_of, spearman
+from saltus.race.local_check.looking import choose_steps, single_site
 from saltus.target import Point
 
 RNG = np.random.default_rng(0)
@@ -206,6 +206,27 @@ def test_a_slab_that_overshoots_is_not_trusted_though_it_ranks():
     assert not found.trustworthy
     assert found.typical.far_off >= 0.5
     assert "differences='exact'" in readable(found)
+
+
+def wiggle(params, s):
+    """Each site has a wiggle of its own between 0 and 1, which the gradient sees and no move does."""
+    return jnp.sum(params["slopes"] * s + params["wiggles"] * jnp.sin(2 * jnp.pi * s) / (2 * jnp.pi))
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0])
+@pytest.mark.parametrize("noise", [0.0, 0.8])
+def test_worse_than_nothing_is_never_trusted_however_well_it_ranks(size, noise):
+    """One verdict from one judgement, whether 768 moves are looked at or, as a race does, 48."""
+    wiggles = size * (W + noise * np.random.default_rng(1).normal(size=D))
+    target = saltus.Target(wiggle, saltus.Binary(D), {"slopes": 0.3 * W, "wiggles": jnp.asarray(wiggles, jnp.float32)})
+    for found in (check(target), check(target, small=True)):
+        assert found.typical.rank_correlation >= 0.5
+        assert found.typical.far_off < 0.5
+        assert found.typical.r_squared < 0
+        assert not found.trustworthy
+        assert "No. The gradient ranks moves" in readable(found)
+        assert "worse than none" in readable(found)
+        assert "little is lost" not in readable(found)
 
 
 def test_far_from_quadratic_is_a_bad_guide():

@@ -102,7 +102,12 @@ def test_standard_errors_are_calibrated(shown):
 def test_a_second_time_into_the_same_folder(again):
     Path("saltus-demo").mkdir()
     Path("saltus-demo/mine.txt").write_text("precious")
-    Path("saltus-demo/run.nc").write_text("old")
+    Path("saltus-demo/run.nc").write_text("not of a demonstration")
+    code, _, err = again()
+    assert code == 2
+    assert "run.nc is not replaced" in err
+    assert Path("saltus-demo/run.nc").read_text() == "not of a demonstration"
+    Path("saltus-demo/run.nc").unlink()
     for _ in range(2):
         code, out, err = again()
         assert (code, err) == (0, "")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import saltus
-from saltus.run import recording
+from saltus.engine import recording
 
 ROOT = Path(__file__).parents[2]
 TARGET = saltus.Target(lambda s: jnp.sum(s) * 0.1, saltus.Ordinal(4, [-1.0, 0.5, 2.0]), names=list("abcd"))
@@ -70,7 +70,7 @@ def test_opening_reads_nothing(stored):
         chunk.write_bytes(b"not a chunk")
     run = saltus.open(stored)
     assert run.posterior.s.shape == (3, 30, 4)
-    with pytest.raises(RuntimeError, match=r"(?i)zstd|decompress"):
+    with pytest.raises(saltus.StorageError, match=r"posterior/s(?s:.*)damaged or missing"):
         run.posterior.s.values.sum()
 
 
@@ -99,6 +99,32 @@ def test_foreign_folders_are_never_overwritten(tmp_path):
     with pytest.raises(saltus.StorageError, match="is not a store of saltus"):
         saltus.open(tmp_path / "run.zarr")
     assert (tmp_path / "run.zarr" / "notes.txt").read_text() == "mine"
+
+
+def test_neighbours_are_left_alone(tmp_path):
+    """Whatever lies beside a store or a checkpoint is not ours, also where its name looks temporary."""
+    places = {"store": tmp_path / "run.zarr", "checkpoint": tmp_path / "run.ckpt"}
+    precious = [tmp_path / f"run.{kind}.{end}" for kind in ("zarr", "ckpt") for end in ("old", "aside")]
+    for folder in precious:
+        folder.mkdir()
+        (folder / "precious.txt").write_text("a year of work")
+    for overwrite in (False, True):
+        draw(**places, overwrite=overwrite)
+        assert all((folder / "precious.txt").read_text() == "a year of work" for folder in precious)
+    assert sorted(tmp_path.iterdir()) == sorted([*precious, *places.values()])  # and nothing of ours is left behind
+
+
+def test_a_store_that_cannot_be_replaced_stays(stored, reference, monkeypatch):
+    import zarr
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zarr, "create_group", full)
+    with pytest.raises(saltus.StorageError, match="No space left"):
+        draw(store=stored, overwrite=True)
+    assert np.array_equal(saltus.open(stored).posterior.s, reference.posterior.s)
+    assert list(stored.parent.iterdir()) == [stored]
 
 
 def test_what_is_not_there_cannot_be_opened(tmp_path):
@@ -133,5 +159,5 @@ def test_memory_stays_flat(tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     print(found)
-    assert found["growth_MB_second_half"] < 500
+    assert max(found["growth_MB_second_half"], found["growth_MB_judging"]) < 500
     assert found["growth_MB_second_half"] - found["growth_MB_first_half"] < 50

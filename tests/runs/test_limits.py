@@ -1,0 +1,177 @@
+"""Limits are kept and never return nothing; Ctrl-C and SIGTERM are limits that a person sets late."""
+
+import importlib
+import os
+import signal
+import time
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import saltus
+from saltus.engine.drive import INTERRUPTED, Presses, drive, interruptible
+from saltus.engine.progress import Silent
+
+TARGET = saltus.Target(lambda s: 0.1 * jnp.sum(s), saltus.Spin(4))
+SMALL = {"num_draws": 20, "num_warmup": 20, "num_chains": 2, "thin": 1, "progress": False}
+
+
+class Steps:
+    """A job of a million steps."""
+
+    def __init__(self):
+        self.made, self.saved = 0, 0
+
+    finished, may_stop, most_steps = False, False, 10
+
+    def compile(self):
+        pass
+
+    def advance(self, steps):
+        self.made += steps
+        return 0.01
+
+    def between(self):
+        pass
+
+    def until(self, deadline):
+        return deadline
+
+    def save(self):
+        self.saved += 1
+
+
+def test_a_press_while_compiling_acts_after_one_step():
+    job = Steps()
+    assert drive(job, Silent(), Presses(1), np.inf, 10.0) == INTERRUPTED
+    assert (job.made, job.saved) == (1, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_is_counted_and_the_second_ends(number):
+    before = signal.getsignal(number)
+    with interruptible() as presses:
+        signal.raise_signal(number)
+        assert presses.count == 1
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_a_program_that_handles_sigterm_itself_goes_on_doing_so():
+    told = []
+    before = signal.signal(signal.SIGTERM, lambda *_: told.append("mine"))
+    try:
+        with interruptible() as presses:
+            signal.raise_signal(signal.SIGTERM)
+        assert (told, presses.count) == (["mine"], 0)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_choosing_leaves_a_draw(number, monkeypatch):
+    """The race is cut as if time were up, and one step is made."""
+    module = importlib.import_module("saltus.run.sample")
+    choose, asked = module.choose, []
+
+    def interrupted(sampler, *args, deadline, **options):
+        asked.append(deadline)
+        if len(asked) == 1:
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+        return choose(saltus.UniformMH(1), *args, deadline=deadline, **options)
+
+    monkeypatch.setattr(module, "choose", interrupted)
+    with pytest.warns(UserWarning, match="The interrupt left no time for all of the warm-up"):
+        run = saltus.sample(TARGET, **SMALL)
+    assert asked[0] == np.inf
+    assert asked[1] <= time.monotonic()
+    assert run.attrs["incomplete_because"] == "interrupted"
+    assert run["posterior"].sizes["draw"] == 1
+    assert "1 of 20 steps" in run.attrs["cut"]
+
+
+def test_annealing_in_no_time_has_one_temperature():
+    with pytest.warns(UserWarning, match="left no time for all of the temperatures"):
+        found = saltus.training.ais(TARGET, saltus.UniformMH(1), num_temperatures=1000, num_chains=100, time_limit=1e-3)
+    assert "1 of 1000" in found.cut
+    assert np.isfinite(found.log_z)
+
+
+def test_annealing_with_time_enough_is_what_it_is_without_a_limit():
+    settings = {"num_temperatures": 5, "num_chains": 20}
+    found, limited = (saltus.training.ais(TARGET, saltus.UniformMH(1), **settings, time_limit=t) for t in (None, 600.0))
+    np.testing.assert_array_equal(found.log_weights, limited.log_weights)
+    assert limited.cut == ""
+
+
+def test_tuning_in_no_time_warns():
+    with pytest.warns(UserWarning, match="left no time for all of the tuning"):
+        tuned = saltus.tune(TARGET, saltus.NCG, time_limit=1e-3)
+    assert isinstance(tuned.kernel, saltus.NCG)
+
+
+# ---- the whole grid -----------------------------------------------------------------------------------------------
+
+
+def cheap():
+    return saltus.Target(lambda s: 0.1 * jnp.sum(s[1:] * s[:-1]), saltus.Spin(20))
+
+
+def dear():
+    """About 20 ms an evaluation."""
+
+    def log_prob(s):
+        return jax.lax.fori_loop(0, 2_000_000, lambda _, x: 0.999999 * x, 0.1 * jnp.sum(s))
+
+    return saltus.Target(log_prob, saltus.Spin(6), differences="exact")
+
+
+def slow_to_compile():
+    def log_prob(s):
+        for i in range(300):
+            s = jnp.sin(s + 0.01 * i)
+        return jnp.sum(s)
+
+    return saltus.Target(log_prob, saltus.Spin(10))
+
+
+def calls(target):
+    learned = saltus.Target(lambda w, s: w * target.log_prob(s), target.space, jnp.asarray(1.0))
+    data = target.space.show(np.zeros((20, target.space.num_sites), int))
+    train = {"optimiser": optax.sgd(0.01), "num_updates": 10**6, "batch_size": 10, "buffer_size": 20, "progress": False}
+    return {
+        "auto": lambda t: saltus.sample(target, num_draws=10**5, thin=1, progress=False, time_limit=t),
+        "tuned": lambda t: saltus.sample(target, saltus.NCG, num_draws=10**5, thin=1, progress=False, time_limit=t),
+        "tune": lambda t: saltus.tune(target, saltus.AVG, time_limit=t),
+        "pcd": lambda t: saltus.training.pcd(learned, data, time_limit=t, **train),
+        "ais": lambda t: saltus.training.ais(target, saltus.NCG(1.0), num_temperatures=10**5, num_chains=4, time_limit=t),
+    }
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seconds", [0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("what", ["auto", "tuned", "tune", "pcd", "ais"])
+@pytest.mark.parametrize("make", [cheap, dear, slow_to_compile])
+def test_overshoot_is_bounded_and_there_is_always_a_result(make, what, seconds, monkeypatch):
+    """At most a second, a step, or the compilations that were begun (measured as their own events) beyond the limit."""
+    from jax import monitoring
+
+    compiling = []
+    monitoring.register_event_duration_secs_listener(lambda event, t, **_: compiling.append(t) if "compile" in event else None)
+    began = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = calls(make())[what](seconds)
+    over = time.monotonic() - began - seconds
+    if what in ("auto", "tuned"):
+        assert found["posterior"].sizes["draw"] >= 1
+    if what == "pcd":
+        assert len(found.history["jump"]) >= 1
+    print(f"{make.__name__} {what} limit {seconds}: over by {over:.2f} s, compiling {sum(compiling):.2f} s")
+    assert over <= max(1.0, 2 * sum(compiling))
