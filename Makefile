@@ -6,8 +6,9 @@
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
 #   make test-full                  the slow proofs, file by file; outputs are kept in tests/full_output (delete one to repeat it)
-#   make torture                    crashes, kills, full disks, flipped bits, crowds; outputs are kept in torture/results (delete one to repeat it)
-#   make torture-quick              a small part of each row
+#   make torture                    crashes, kills, full disks, flipped bits, crowds; outputs are kept in torture/results (delete one to repeat it);
+#                                   an interrupted row goes on where it was; TORTURE_SECONDS=600 ends each row after ten minutes
+#   make torture-quick              a few trials of each row, in a few minutes
 #   make bench                      the speed table, goal by goal; results are kept in benchmarks/results/speed (delete one to repeat it)
 #   make bench-first                a first sample of four targets: seconds, agreement, what the race cost
 #   make bench-race                 does sampler="auto" pick well? on ten targets, results in benchmarks/results

@@ -84,6 +84,10 @@ class Log:
 
     def __init__(self, home: Path):
         self.home, self.events = home, []
+        there = sorted(home.rglob("*"))  # all of it safe
+        self.events += [("folder", (p,)) if p.is_dir() else ("create", (p,), p.read_bytes()) for p in there]
+        self.events.append(("sync", ([home, *there],)))
+        self.first = len(self.events)
 
     def before(self, count, name, arguments):
         self._contents()
@@ -109,7 +113,7 @@ class Log:
         Names survive in order, up to a random moment after the last sync of a folder; contents that were not synced are
         whole, half or empty.
         """
-        stop = rng.randrange(len(self.events) + 1)
+        stop = rng.randint(self.first, len(self.events))
         names, synced, last = {}, set(), 0
         for number, event in enumerate(self.events[:stop]):
             _apply(names, event, number)

@@ -18,7 +18,7 @@ def escaped(text: Any) -> str:
 
 def listed(names: list, most: int = 5) -> str:
     """'3, 7, 12 and 40 more'."""
-    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(escaped, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def counted(number: Any, noun: str) -> str:
@@ -40,7 +40,8 @@ def show_rhat(x: float) -> str:
 
 
 def aligned(head: list[str], rows: list[list[str]]) -> list[str]:
-    """Columns two spaces apart, the first to the left, numbers to the right."""
+    """Columns two spaces apart, the first to the left, numbers to the right; whatever they say is escaped."""
+    head, rows = list(map(escaped, head)), [list(map(escaped, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return [
         "  " + f"{cells[0]:<{widths[0]}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True))

@@ -152,7 +152,8 @@ class ExactDifferences(LocalModel):
         if target.find(BoundQuadratic) is not None:
             return target.value(codes), Fields().packed(target, codes)
         f = target.value(codes)
-        table = brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32))[0] - f
+        # An undefined neighbour gets 0, no advice: it is proposed now and then, refused, and counted by the Metropolis step.
+        table = brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32), undefined_as=f)[0] - f
         return f, target.space.form.packed(target.space, table)
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
@@ -300,11 +301,13 @@ def affordable_differences(target: Target, most: int) -> tuple[str | None, int]:
     return (None if target.differences.exact or evaluations > most else ExactDifferences.name), evaluations
 
 
-def brute_force(target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
+def brute_force(
+    target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array, undefined_as: Any = -jnp.inf
+) -> tuple[jax.Array, jax.Array]:
     """(b, k) f with each of `sites` in turn at each value, and how many of those states are undefined (f NaN or +inf).
 
-    Undefined states are impossible ones here, and so are values that a site does not have: -inf. A site index of d (padding)
-    changes nothing.
+    Undefined states are impossible ones unless `undefined_as` says otherwise; values that a site does not have are: -inf. A
+    site index of d (padding) changes nothing.
     """
     k, own = target.space.num_values, _values_at(target.space, sites)
 
@@ -319,7 +322,7 @@ def brute_force(target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array
     undefined = jnp.isnan(by_hop) | (by_hop == jnp.inf)
     current, every = jnp.take(codes, sites, mode="clip").astype(jnp.int32)[:, None], jnp.arange(k, dtype=jnp.int32)
     hops = (every - current) % (own if isinstance(own, int) else own[:, None])
-    values = jnp.take_along_axis(jnp.where(undefined, -jnp.inf, by_hop), hops, axis=1)
+    values = jnp.take_along_axis(jnp.where(undefined, undefined_as, by_hop), hops, axis=1)
     if not isinstance(own, int):
         undefined &= every < own[:, None]
         values = jnp.where(every < own[:, None], values, -jnp.inf)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._record import as_flag, as_float, as_sequence, changed, default_float, fill, is_concrete, record, shown, static
+from ._words import escaped
 from .errors import KernelError, SaltusError, TargetError
 from .local import LocalModel, local_model
 from .moves import Moves
@@ -259,7 +260,7 @@ class Target:
 
     def __repr__(self) -> str:
         name = getattr(self.log_prob, "__name__", type(self.log_prob).__name__)
-        return f"Target({name}, {self.space})"
+        return f"Target({escaped(name)}, {self.space})"
 
     def __str__(self) -> str:
         """With what was found in log_prob, and what that is used for."""

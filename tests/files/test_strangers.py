@@ -165,6 +165,26 @@ def test_what_a_model_says_is_escaped():
     assert not set(str(error.value)) & set("\x1b\x07\u202e")
 
 
+def test_names_of_sites_are_escaped():
+    """In summaries, warnings, checks and observables: whoever named the sites does not steer the reader's terminal."""
+    names = [STEERING, "a", "b", "c"]
+    target = saltus.Target(lambda s: 0.1 * jnp.sum(s), saltus.Spin(4), names=names)
+    with pytest.warns(saltus.ConvergenceWarning) as warned:
+        run = saltus.sample(target, saltus.NCG(0.01), num_draws=30, num_warmup=5, num_chains=2, thin=1, seed=1, progress=False)
+    found = saltus.observables(run, {STEERING: jnp.sum})
+    said = [
+        str(saltus.summary(run)),
+        *saltus.summary(run).doubts,
+        *(str(w.message) for w in warned),
+        repr(found),
+        repr(found[STEERING]),
+    ]
+    for text in (*said, repr(saltus.Space(3, [0.0, 1.0], [0, 1], STEERING))):
+        assert not set(text) & set("\x1b\x07\u202e\r")
+    assert r"\x1b[31mred\x07\u202etxt\r" in said[0]
+    assert list(run.posterior.site.values) == names  # as data they are what they were
+
+
 # ---- verify and status -------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .._words import counted, listed, show_rhat, significant
+from .._words import counted, escaped, listed, show_rhat, significant
 from ..diagnostics.ess import FEWEST_DRAWS
 from .rows import Row
 
@@ -21,12 +21,12 @@ _WORDS = {"lp": "energy", "distance": "distance"}
 
 def what_to_doubt(s: Judged) -> list[str]:
     """One sentence or two for each thing that stands out; empty where nothing does."""
-    return [text for _, text in _found(s)]
+    return [escaped(text) for _, text in _found(s)]
 
 
 def graver(s: Judged) -> list[tuple[str, str]]:
     """(word of the verdict, sentence) of what bears on the draws themselves, the gravest first."""
-    return [(word, text) for word, text in _found(s) if word]
+    return [(word, escaped(text)) for word, text in _found(s) if word]
 
 
 def _found(s: Judged) -> list[tuple[str, str]]:

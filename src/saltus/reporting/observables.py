@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._words import escaped
 from ..diagnostics import ess_of_chains, split_rhat
 from ..diagnostics.weights import weighted_ess, weighted_rhat
 from ..errors import RunError
@@ -33,7 +34,8 @@ class Observable:
     rhat: float
 
     def __repr__(self) -> str:
-        return f"{self.name} = {self.mean:.6g} ± {self.error:.2g} (tau {self.tau:.3g}, ESS {self.ess:.0f}, R-hat {self.rhat:.3f})"
+        mean = f"{escaped(self.name)} = {self.mean:.6g} ± {self.error:.2g}"
+        return f"{mean} (tau {self.tau:.3g}, ESS {self.ess:.0f}, R-hat {self.rhat:.3f})"
 
 
 class Observables(Mapping[str, Observable]):
@@ -63,7 +65,8 @@ class Observables(Mapping[str, Observable]):
     def __repr__(self) -> str:
         told = [("", "mean", "error", "tau", "ESS", "R-hat")]
         told += [
-            (r.name, f"{r.mean:.6g}", f"{r.error:.2g}", f"{r.tau:.3g}", f"{r.ess:.0f}", f"{r.rhat:.3f}") for r in self.values()
+            (escaped(r.name), f"{r.mean:.6g}", f"{r.error:.2g}", f"{r.tau:.3g}", f"{r.ess:.0f}", f"{r.rhat:.3f}")
+            for r in self.values()
         ]
         widths = [max(len(row[i]) for row in told) for i in range(len(told[0]))]
         return "\n".join(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._record import as_size
+from .._words import escaped
 from ..errors import SaltusError
 from ..judging import Judged, judge, verdict_of
 from ..judging.doubts import what_to_doubt
@@ -35,7 +36,7 @@ class Summary(Judged):
         return verdict_of(self).word
 
     def __str__(self) -> str:
-        return page(self)
+        return escaped(page(self))
 
     __repr__ = __str__
 

@@ -18,6 +18,7 @@ import numpy as np
 from .. import random
 from .._fusion import total
 from .._record import as_array, as_size, default_float, is_concrete, shown
+from .._words import escaped
 from ..errors import SpaceError
 from ..moves import Flips, Moves, Tables
 from ._moved import Moved
@@ -72,7 +73,7 @@ class Space(Moved):
         self._hash = hash(self._identity)
 
     def __repr__(self) -> str:
-        return self._description
+        return escaped(self._description)
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Space) and self._identity == other._identity

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._words import WIDTH, counted, listed, significant
+from ..._words import WIDTH, counted, escaped, listed, significant
 from ...local import ExactDifferences
 from ...target import Target
 from .fit import BLIND, FAR_OFF, RANKS, LocalFit, Seen
@@ -43,7 +43,7 @@ class LocalCheck:
         head = textwrap.wrap(f"Can the {self.model} of {self.target!r} be trusted?", WIDTH)
         judged = not self.by_construction and self.random.num_moves + self.typical.num_moves
         table = _table(self.random, self.typical) if judged else []
-        return "\n".join([*head, *table, *verdict])
+        return escaped("\n".join([*head, *table, *verdict]))
 
     __repr__ = __str__
 
