@@ -171,6 +171,11 @@ def calls(folder):
             saltus.check,
             dict(target=TARGET, seed=0, initial=None, num_states=2, num_moves=2, num_steps=2, small=True),
         ),
+        "compare": (
+            saltus.compare,
+            dict(targets=TARGET, kernels=[GIBBS], num_chains=2, num_warmup=1, repeats=2, seconds=0.01, num_steps=16)
+            | dict(most_rhat=1.05, seed=0, progress=False),
+        ),
         "kernel_of": (saltus.kernel_of, dict(run=run)),
         "race_of": (saltus.race_of, dict(run=run)),
         "summary": (saltus.summary, dict(run=run, sites=3)),

@@ -47,6 +47,7 @@ from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
     from . import datasets, diagnostics, targets, testing, training
+    from .comparing import compare
     from .evidence import log_z
     from .race import check, race_of
     from .reporting import observables, summary
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 # What a first `import saltus` should not wait for: {name: (module, attribute)}; modules by themselves have no attribute.
 _LATER = {
     "check": (".race", "check"),
+    "compare": (".comparing", "compare"),
     "datasets": (".datasets", ""),
     "diagnostics": (".diagnostics", ""),
     "extending": (".extending", ""),
@@ -147,6 +149,7 @@ __all__ = [
     "TrainingError",
     "UniformMH",
     "check",
+    "compare",
     "datasets",
     "diagnostics",
     "evaluate",

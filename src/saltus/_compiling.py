@@ -82,4 +82,13 @@ class _Program:
     def __call__(self, *args: Any) -> Any:
         if not is_concrete(args):
             return self._fun(*args)
-        return self._for(tuple(f for arg in args if (f := getattr(arg, "log_prob", None)) is not None and callable(f)))(*args)
+        return self._for(_owners(args))(*args)
+
+    def executable(self, *args: Any) -> Any:
+        """Compiled for arguments like these; called with all but the static ones, from any thread."""
+        return self._for(_owners(args)).lower(*args).compile()
+
+
+def _owners(args: tuple) -> tuple:
+    """The log-probabilities among the arguments."""
+    return tuple(f for arg in args if (f := getattr(arg, "log_prob", None)) is not None and callable(f))

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "page",
     ["README.md", "CONTRIBUTING.md"]
-    + [f"docs/{page}.md" for page in ("auto", "reproduce", "runs", "samplers", "structure", "tempering", "training")],
+    + [f"docs/{page}.md" for page in ("auto", "comparing", "reproduce", "runs", "samplers", "structure", "tempering", "training")],
 )
 def test_blocks_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)

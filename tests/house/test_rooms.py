@@ -21,7 +21,7 @@ FLOORS = [
     "tuning",
     "race",
     "run",
-    "evidence training optimising selection bridges targets datasets",
+    "comparing evidence training optimising selection bridges targets datasets",
     "reporting",
     "testing cli demo extending",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import SpaceError, TargetError
 from ..spaces import Space
 from ..target import Target
-from .loop import Carry, fetch, random_codes
+from .loop import random_codes
 from .recording import code_dtype
 
 _ATTEMPTS = 100
@@ -82,19 +82,19 @@ def read_states(space: Space, states: Any, name: str) -> np.ndarray:
 
 
 def start_chains(
-    begin: Callable[[Any], Carry], log_prob_of: Callable[[Carry], Any], target: Target, codes: Any, chains: np.ndarray, seed: int
-) -> Carry:
-    """The carry at the given codes, or at the first random ones whose log_prob is finite, chain by chain."""
+    begin: Callable[[Any], Any], log_prob_of: Callable[[Any], np.ndarray], target: Target, codes: Any, chains: np.ndarray, seed: int
+) -> Any:
+    """What `begin` makes of the given codes, or of the first random ones whose log_prob is finite, chain by chain."""
     if codes is not None:
         extra = np.repeat(codes[-1:], len(chains) - len(codes), axis=0)
         carry = begin(np.concatenate([codes, extra]))
-        check_given(fetch(log_prob_of(carry))[: len(codes)])
+        check_given(log_prob_of(carry)[: len(codes)])
         return carry
-    carries: list[Carry] = []
+    carries: list[Any] = []
 
     def log_prob(drawn: np.ndarray) -> np.ndarray:
         carries[:] = [begin(drawn)]
-        return fetch(log_prob_of(carries[0]))
+        return log_prob_of(carries[0])
 
     possible_codes(lambda attempt: random_codes(target.space, seed, chains, attempt), log_prob)
     return carries[0]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-import jax
 import numpy as np
 
 from ..diagnostics.worth import Worth, reference_chains, series, worth
 from ..engine.arguments import Settings, block_rows
-from ..engine.loop import RACING, advance, agree, begin, chain_keys, chain_mesh, everywhere, fetch, spread
+from ..engine.chains import Chains
+from ..engine.loop import RACING, agree
 from ..engine.recording import Recording
 from ..kernels import Kernel
 from ..target import Target
@@ -66,7 +65,6 @@ class Course:
     steps: int = 0  # of all laps, so that no key is used twice
     references: np.ndarray | None = None  # codes of `reference_chains`
     deadline: float = np.inf
-    mesh: Any = field(default_factory=chain_mesh)
 
     def burn_in(self, kernel: Kernel, seconds: float, evaluations: float) -> Lap:
         """Go from wherever the chains are to states worth measuring distances from."""
@@ -107,11 +105,8 @@ class _Running:
         settings, space = course.settings, course.target.space
         self.course, self.recording = course, Recording()
         self.rows = block_rows(self.recording, course.target, settings)
-        padded = -(-settings.num_chains // course.mesh.size) * course.mesh.size
-        self.words = spread(course.mesh, chain_keys(settings.seed, RACING, np.arange(padded)))
-        self.kernel, self.target = everywhere(course.mesh, (kernel, course.target))
-        codes = course.codes[np.minimum(np.arange(padded), len(course.codes) - 1)]
-        self.carry = begin(course.mesh, self.recording, self.rows, self.kernel, self.target, spread(course.mesh, codes))
+        self.chains = Chains(settings, self.recording, kernel, course.target, self.rows)
+        self.chains.start(course.codes[np.minimum(np.arange(settings.num_chains), len(course.codes) - 1)])
         self._steps(0, 0)  # compiles
         self.steps = self.row = 0
         self.times: list[tuple[int, float]] = []
@@ -122,9 +117,8 @@ class _Running:
     def _steps(self, first: int, num: int) -> None:
         """Steps first.. of this lap; they fill the block from its beginning."""
         t = self.course.steps + first
-        clock = {"first": np.int32(t), "stop": np.int32(t + num), "start": np.int32(t), "thin": np.int32(1)}
-        self.carry = advance(self.course.mesh, self.recording, self.kernel, self.target, self.words, self.carry, clock)
-        jax.block_until_ready(self.carry)
+        self.chains.step(RACING, t, num, start=t)
+        self.chains.wait()
 
     def advance(self, num: int) -> None:
         while num > 0:
@@ -139,7 +133,7 @@ class _Running:
     def _note(self, num: int) -> None:
         names = ("lp", "s", "acceptance_rate", "jump")
         chains = self.course.settings.num_chains
-        block = {name: np.asarray(x)[:num, :chains] for name, x in fetch({n: self.carry.block[n] for n in names}).items()}
+        block = self.chains.rows_of([{name: own[name] for name in names} for own in self.chains.block], 0, num)
         references = self.course.references if self.course.references is not None else self.course.codes[reference_chains(chains)]
         for name, x in series(self.space, block["s"], block["lp"], references).items():
             self.statistics.setdefault(name, []).append(x)
@@ -170,5 +164,5 @@ class _Running:
             float(acceptance @ num / num.sum()),
             float(jump @ num / num.sum()),
             chains,
-            np.array(fetch(jax.vmap(self.kernel.draw)(self.carry.points))[:chains]),
+            self.chains.codes(),
         )

@@ -6,11 +6,10 @@ import time
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 
 from ..diagnostics.worth import Worth
-from ..engine.chains import Chains
+from ..engine.chains import Blocks, Chains
 from ..engine.clock import Clock
 from ..engine.files import understood
 from ..engine.kept import Kept
@@ -72,7 +71,7 @@ class Run:
         self.progress.say(f"compiling {self.chains.kernel!r} for {self.chains.num} chains on {self.chains.target.space}")
         began = time.perf_counter()
         self.chains.advance(self.clock, 0)
-        jax.block_until_ready(self.chains.carry)
+        self.chains.wait()
         self.clock.times.compile += time.perf_counter() - began
 
     def advance(self, steps: int) -> float:
@@ -82,11 +81,11 @@ class Run:
             self.chains.advance(self.clock, steps)
         finally:
             self._hand_over_full()
-        jax.block_until_ready(self.chains.carry)
+        self.chains.wait()
         seconds = time.perf_counter() - began
         self.clock.passed(steps, seconds)
         if self.clock.num_rows - start == self.clock.rows:
-            self.full = start, self.chains.carry.block
+            self.full = start, self.chains.block
         return seconds
 
     def between(self) -> None:
@@ -107,7 +106,7 @@ class Run:
     def _choose_thin(self) -> None:
         """Once, from the last two thirds of the warm-up or what is still on the devices of them; process 0 decides."""
         clock, kernel, measured = self.clock, self.chains.kernel, self.plan.choice.steps_per_effective
-        names = [name for name in ("lp", "s") if name in self.chains.carry.block]
+        names = [name for name in ("lp", "s") if name in self.chains.names]
         long = clock.num_warmup >= FEWEST_STEPS
         space = self.chains.target.space
         found = warmup_worth(space, self.chains.rows_since(clock, clock.total // 3, names)) if long else None
@@ -133,9 +132,9 @@ class Run:
         """All rows of this phase that are still here, those of the block being filled with them."""
         self._hand_over_full()
         start = self.clock.block_start
-        self._write(start, self.clock.num_rows - start, self.chains.carry.block, unfinished)
+        self._write(start, self.clock.num_rows - start, self.chains.block, unfinished)
 
-    def _write(self, start: int, num_rows: int, block: dict[str, jax.Array], unfinished: bool = False) -> None:
+    def _write(self, start: int, num_rows: int, block: Blocks, unfinished: bool = False) -> None:
         """Rows start..start + num_rows go where this phase is kept."""
         if num_rows and self.kept.wants(self.clock.phase):
             self.kept.write(self.clock.phase, start, self.chains.rows_of(block, 0, num_rows), unfinished)
