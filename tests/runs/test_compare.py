@@ -70,7 +70,7 @@ def test_what_cannot_be_used_says_why(made):
 def test_the_table_and_the_figure_show_all(made):
     text = str(made)
     assert all(each.sampler in text for each in made.rows)
-    assert text.count("not ranked") == 3
+    assert text.count("not ranked") >= 3
     axes = made.plot()
     assert axes.shape == (1, 2)
     axes[0, 0].figure.canvas.draw()

@@ -9,7 +9,7 @@ _SURE = 1e-6  # the p-value below which two samplers are said to disagree
 
 
 def disagreements(means: dict[str, dict[str, np.ndarray]]) -> dict[str, str]:
-    """{sampler: what is wrong} from {sampler: {statistic: (chains,) means}}, of those that disagree with half of the others.
+    """{sampler: what is wrong} from {sampler: {statistic: (chains,) means}}, of those that disagree with most others.
 
     Means of chains are independent of each other however slowly a chain moves: Welch's test asks no more of them.
     """
@@ -17,7 +17,7 @@ def disagreements(means: dict[str, dict[str, np.ndarray]]) -> dict[str, str]:
     for name, own in means.items():
         against = {other: _differs(own, theirs) for other, theirs in means.items() if other != name}
         wrong = {other: statistic for other, statistic in against.items() if statistic}
-        if wrong and 2 * len(wrong) >= len(against):
+        if 2 * len(wrong) > len(against):
             other, statistic = next(iter(wrong.items()))
             told = f"{own[statistic].mean():.4g} against {means[other][statistic].mean():.4g}"
             found[name] = f"disagrees with {other} about the mean {statistic}, {told}"

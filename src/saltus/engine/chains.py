@@ -147,7 +147,7 @@ class Chains:
         host = unpack(per_chain(without_stamps(shapes), stored), arrays, "carry", path)
         self._check_codes(host)
         host = per_chain(host, lambda x, axis: _grown(x if axis == 0 else _with_rows(x, self.rows), self.groups.size, axis))
-        groups = [per_chain(host, lambda x, axis, own=own: np.take(x, own, axis)) for own in self.groups]
+        groups = [per_chain(host, partial(_taken, own)) for own in self.groups]
         self._carries = [spread_carry(self.mesh, with_stamps(own, shapes, self.target.stamp)) for own in groups]
 
     def _check_codes(self, host: Carry) -> None:
@@ -184,6 +184,10 @@ def _joined(carries: list[Carry]) -> Carry:
 class _Part(NamedTuple):
     array: np.ndarray
     axis: int
+
+
+def _taken(chains: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
+    return np.take(x, chains, axis)
 
 
 def _grown(x: np.ndarray, num_chains: int, axis: int) -> np.ndarray:
