@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import saltus
-from saltus.spaces import Product
 from saltus.testing.enumeration import Enumeration
 
 SPACES = {
@@ -17,8 +16,11 @@ SPACES = {
 }
 
 PRODUCTS = {
-    "bits-and-categories": Product(a=saltus.Binary(2), b=saltus.Categorical(1, 3)),
-    "spins-and-numbers": Product(a=saltus.Spin(2), b=saltus.Ordinal(1, [-1.0, -0.5, 0.3, 2.0])),
+    "bits-and-categories": saltus.Product(a=saltus.Binary(2), b=saltus.Categorical(1, 3)),
+    "spins-and-numbers": saltus.Product(a=saltus.Spin(2), b=saltus.Ordinal(1, [-1.0, -0.5, 0.3, 2.0])),
+    "nested": saltus.Product(
+        a=saltus.Product(x=saltus.Binary(1), y=saltus.Categorical(1, 3)), b=saltus.Ordinal(1, [0.0, 1.0, 3.0])
+    ),
 }
 
 

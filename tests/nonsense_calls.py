@@ -146,6 +146,7 @@ def calls(folder):
         "Categorical": (saltus.Categorical, dict(d=3, k=3)),
         "Clock": (saltus.Clock, dict(d=3, k=3)),
         "Ordinal": (saltus.Ordinal, dict(d=3, values=[0.0, 1.0, 2.0])),
+        "Product": (saltus.Product, dict(z=saltus.Binary(2), n=saltus.Ordinal(1, [0.0, 2.0]))),
         "Space": (saltus.Space, dict(num_sites=3, values=[0.0, 1.0], labels=[0, 1], description="mine")),
         "Dense": (saltus.Dense, dict(array=np.eye(4))),
         "Diagonal": (saltus.Diagonal, dict(entries=np.ones(4))),
@@ -274,6 +275,7 @@ EXEMPT = {
     "results, filled by saltus": {"Info", "Point", "training.LogZ", "training.Trained", "testing.Moments", "testing.Report"}
     | {"diagnostics.AcceptanceBin", "diagnostics.Tally", "datasets.Images", "datasets.MaxCut", "datasets.Regression"},
     "a class to derive from": {"Kernel"},
+    "needs blackjax: tests/bridges/test_mixed.py": {"mixed"},
 }
 
 

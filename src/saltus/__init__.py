@@ -41,12 +41,13 @@ from .kernels import (
 )
 from .local import Differences
 from .preconditioners import Dense, Diagonal, LowRank, Sparse
-from .spaces import Binary, Categorical, Clock, Ordinal, Space, Spin
+from .spaces import Binary, Categorical, Clock, Ordinal, Product, Space, Spin
 from .structure import Graph, Quadratic
 from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
-    from . import datasets, diagnostics, targets, testing, training
+    from . import bridges, datasets, diagnostics, targets, testing, training
+    from .bridges.mixed import mixed
     from .comparing import compare
     from .evidence import log_z
     from .race import check, race_of
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 
 # What a first `import saltus` should not wait for: {name: (module, attribute)}; modules by themselves have no attribute.
 _LATER = {
+    "bridges": (".bridges", ""),
     "check": (".race", "check"),
     "compare": (".comparing", "compare"),
     "datasets": (".datasets", ""),
@@ -68,6 +70,7 @@ _LATER = {
     "find_ladder": (".tuning", "find_ladder"),
     "kernel_of": (".run", "kernel_of"),
     "log_z": (".evidence", "log_z"),
+    "mixed": (".bridges.mixed", "mixed"),
     "observables": (".reporting", "observables"),
     "open": (".run", "open_run"),
     "race_of": (".race", "race_of"),
@@ -134,6 +137,7 @@ __all__ = [
     "Mixture",
     "Ordinal",
     "Point",
+    "Product",
     "Quadratic",
     "RunError",
     "SaltusError",
@@ -148,6 +152,7 @@ __all__ = [
     "Tempered",
     "TrainingError",
     "UniformMH",
+    "bridges",
     "check",
     "compare",
     "datasets",
@@ -157,6 +162,7 @@ __all__ = [
     "find_ladder",
     "kernel_of",
     "log_z",
+    "mixed",
     "observables",
     "open",
     "race_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -62,7 +62,8 @@ class Target:
     differences: the local model: "gradient", "exact", "hessian_diag" or `saltus.Differences`.
     structure: "auto" finds what there is in log_prob (`print(target)` says what); None: nothing; or what is declared:
         `saltus.Quadratic`, `saltus.Graph`, several of them, or a function of params that returns them.
-    names: one per site. initial: codes of a safe start. truth: whatever is known exactly about this target.
+    names: one per site; of a product {part: names}, for some parts or all.
+    initial: codes of a safe start. truth: whatever is known exactly about this target.
     verify: test the claims of `structure` and of exact `Differences` at random states, and refuse those that are false.
     """
 
@@ -89,7 +90,7 @@ class Target:
         *,
         differences: str | LocalModel = "gradient",
         structure: Any = "auto",
-        names: Sequence[str] | None = None,
+        names: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         initial: Any = None,
         truth: Any = None,
         verify: bool = True,
@@ -296,6 +297,8 @@ def _same_shapes(a: Any, b: Any) -> bool:
 def _names(names: Any, space: Space) -> tuple[str, ...] | None:
     if names is None:
         return None
+    if isinstance(names, Mapping):
+        return _names_of_pieces(names, space)
     expected = f"{space.num_sites} different names"
     names = tuple(map(str, as_sequence(names, "names", TargetError, expected)))
     if len(names) != space.num_sites or len(set(names)) != len(names):
@@ -305,6 +308,19 @@ def _names(names: Any, space: Space) -> tuple[str, ...] | None:
             found=f"{len(names)} names, {len(set(names))} different",
         )
     return names
+
+
+def _names_of_pieces(names: Mapping, space: Space) -> tuple[str, ...]:
+    """One name for each site, piece by piece: those not named are numbered."""
+    known = {piece.name: piece for piece in space.pieces}
+    if not set(names) <= set(known):
+        found = ", ".join(repr(name) for name in names if name not in known)
+        raise TargetError("`names` names parts that are not there.", expected=f"some of {list(known)}", found=found)
+    told: list[str] = []
+    for piece in known.values():
+        own = names.get(piece.name)
+        told += map(str, range(piece.space.num_sites)) if own is None else _names(own, piece.space) or ()
+    return tuple(told)
 
 
 def _check_log_prob(target: Target) -> Any:

@@ -36,7 +36,13 @@ def jump(space: Space, codes: Any) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _travelled(space: Space, a: jax.Array, b: jax.Array) -> jax.Array:
-    """|s_b - s_a|_1 from a table of |v - v'|_1, which is made in float64: an offset of the grid costs no digits."""
+    """|s_b - s_a|_1, piece by piece."""
+    each = [_travelled_within(piece.space, a[..., piece.sites], b[..., piece.sites]) for piece in space.pieces]
+    return sum(each[1:], each[0])
+
+
+def _travelled_within(space: Space, a: jax.Array, b: jax.Array) -> jax.Array:
+    """From a table of |v - v'|_1, which is made in float64: an offset of the grid costs no digits."""
     values = space.values.reshape(space.num_values, -1)
     table = np.abs(values[:, None] - values[None]).sum(-1)
     a, b = a.astype(jnp.int32), b.astype(jnp.int32)

@@ -49,13 +49,20 @@ def series(space: Space, codes: np.ndarray, lp: np.ndarray, references: np.ndarr
     References are states of `reference_chains`, in that order. A chain's distance from its own state grows from 0 at first, a
     trend that says nothing: only the others' distances count.
     """
-    labels = space.labels
     found, chains = {ENERGY: np.asarray(lp, np.float64).T}, np.arange(codes.shape[1])
     for owner, reference in zip(reference_chains(len(chains)), references, strict=True):
         others = codes[:, chains != owner]
-        apart = label_distance(labels[others], labels[reference], space.numeric)
-        found[f"distance from a state of chain {owner}"] = np.asarray(apart, np.float64).T
+        found[f"distance from a state of chain {owner}"] = np.asarray(_apart(space, others, reference), np.float64).T
     return found
+
+
+def _apart(space: Space, codes: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """(...) of shown states, summed over pieces."""
+    each = [
+        label_distance(piece.space.labels[codes[..., piece.sites]], piece.space.labels[reference[piece.sites]], piece.space.numeric)
+        for piece in space.pieces
+    ]
+    return np.sum(each, axis=0) if len(each) > 1 else each[0]
 
 
 def worth(statistics: dict[str, np.ndarray]) -> Worth:

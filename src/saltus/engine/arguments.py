@@ -86,6 +86,13 @@ def read_settings(
             expected=f"num_chains * {space.size} <= {_MOST_STEPS}",
             found=f"num_chains = {settings.num_chains}",
         )
+    taken = [piece.name for piece in space.pieces if piece.name in ("chain", "draw", "site", *STATS)]
+    if taken:
+        raise RunError(
+            f"A part of the space is called {taken[0]!r}, which a run needs for itself.",
+            expected="another name",
+            found=str(space),
+        )
     observables = tuple((name, keep[name]) for name in keep_names) if isinstance(keep, Mapping) else ()
     return settings, Recording(observables)
 
@@ -175,7 +182,7 @@ def read_space(space: Any) -> Space:
 
 def check_observables(recording: Recording, target: Target) -> None:
     """That every observable is a function of one state with an array for a result."""
-    s = jax.ShapeDtypeStruct(target.space.shape, default_float())
+    s = target.space.abstract()
     for name, fn in recording.observables:
         try:
             jax.eval_shape(lambda s, fn=fn: jnp.asarray(fn(s)), s)
@@ -193,9 +200,9 @@ def draw_bytes(recording: Recording, target: Target, settings: Settings) -> int:
     if settings.statistics:
         return stats
     if recording.observables:
-        shapes = [jax.eval_shape(fn, jax.ShapeDtypeStruct(target.space.shape, default_float())) for _, fn in recording.observables]
+        shapes = [jax.eval_shape(fn, target.space.abstract()) for _, fn in recording.observables]
         return stats + sum(math.prod(jnp.shape(x)) * jnp.result_type(x).itemsize for x in jax.tree.leaves(shapes))
-    return stats + target.space.num_sites * target.space.labels.itemsize
+    return stats + target.space.shown_bytes
 
 
 def block_rows(recording: Recording, target: Target, settings: Settings) -> int:
@@ -210,9 +217,8 @@ def packed_bytes(recording: Recording, target: Target, settings: Settings) -> fl
     if settings.statistics or recording.observables:
         return whole
     bits = math.log2(target.space.num_values)
-    return whole - target.space.num_sites * (
-        target.space.labels.itemsize - min(bits / 8, code_dtype(target.space.num_values).itemsize)
-    )
+    space = target.space
+    return whole - space.shown_bytes + space.num_sites * min(bits / 8, code_dtype(space.num_values).itemsize)
 
 
 def check_memory(bytes_needed: float, what: str) -> None:

@@ -232,7 +232,7 @@ def _holder(file: Path) -> Any:
 
 def space_mark(space: Space) -> str:
     """What tells one space from another."""
-    return f"{space} #{zlib.crc32(space.values.tobytes() + space.labels.tobytes()):08x}"
+    return f"{space} #{zlib.crc32(space.tables):08x}"
 
 
 def fingerprint(target: Target) -> tuple[dict[str, Any], np.ndarray]:

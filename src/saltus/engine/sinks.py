@@ -32,12 +32,20 @@ class Memory:
         self.arrays: dict[str, np.ndarray] = {}
 
     def write(self, start: int, block: Block) -> None:
-        for name, rows in block.items():
-            shown = self.space.labelled(rows) if name == "s" else rows
+        for name, shown in self._shown(block):
             if name not in self.arrays:  # pages are taken as they are filled
                 self.arrays[name] = np.empty((self.most_rows, *shown.shape[1:]), shown.dtype)
             self.arrays[name][start : start + len(shown)] = shown
             self.num_rows = start + len(shown)
+
+    def _shown(self, block: Block) -> Iterator[tuple[str, np.ndarray]]:
+        """(variable, rows): codes as a person reads them, a variable for each piece of the space."""
+        for name, rows in block.items():
+            if name != "s":
+                yield name, rows
+                continue
+            for piece in self.space.pieces:
+                yield piece.name, piece.space.labelled(rows[..., piece.sites])
 
     def result(self) -> dict[str, np.ndarray]:
         return {name: np.moveaxis(array[: self.num_rows], 0, 1) for name, array in self.arrays.items()}
@@ -93,7 +101,6 @@ class Statistics:
 
     def __init__(self, space: Space, names: tuple[str, ...]):
         self.space, self.names = space, names
-        self.table = space.values.reshape(space.num_values, -1)
         self.sums: dict[str, np.ndarray] = {}
 
     def write(self, start: int, block: Block) -> None:
@@ -110,7 +117,7 @@ class Statistics:
     def _of_chain(self, number: int, codes: np.ndarray) -> dict[str, np.ndarray]:
         found = {}
         if {"mean", "covariance"} & set(self.names):
-            s = self.table[codes].reshape(len(codes), -1)
+            s = self.space.numbers(codes)
             if "centre" not in self.sums or len(self.sums["centre"]) <= number:
                 before = self.sums.get("centre", np.zeros((0, s.shape[1])))
                 self.sums["centre"] = np.concatenate([before, s.mean(0)[None]])
@@ -152,7 +159,10 @@ class Statistics:
         if "pairs" in self.sums:
             found["pairs"] = (self.sums["pairs"] / n).reshape(-1, d, k, d, k)
         if "best" in self.sums:
-            found |= {"best": self.space.labels[self.sums["best"]], "best_lp": self.sums["best_lp"]}
+            for piece in self.space.pieces:
+                name = "best" if len(self.space.pieces) == 1 else f"best_{piece.name}"
+                found[name] = piece.space.labels[self.sums["best"][:, piece.sites]]
+            found["best_lp"] = self.sums["best_lp"]
         return found
 
     def bytes_needed(self, num_chains: int) -> int:

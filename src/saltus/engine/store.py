@@ -58,7 +58,7 @@ class Store:
         """The store with its groups; it appears as a whole and locked. replace: raises unless what is there may be replaced."""
         place = disk.real(self.path)
         aside = disk.beside(place)
-        attributes = {**attributes, _MARK: FORMAT, "writer": myself(), "labels": json.dumps(self.space.labels.tolist())}
+        attributes = {**attributes, _MARK: FORMAT, "writer": myself()}
         lock = Lock(aside / _LOCKED, self.path)
         with self._written_to():
             try:

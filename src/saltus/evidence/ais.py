@@ -86,7 +86,7 @@ def ais(
         raise KernelError("`kernel` is not a kernel.", expected="such as saltus.NCG(0.5)", found=shown(kernel))
     check_kernel_fits(kernel, target)
     numbers, words = jnp.arange(num_chains), jnp.asarray(seed_words(seed))
-    log_states = target.space.num_sites * np.log(target.space.num_values)
+    log_states = float(np.log(target.space.num_values_per_site).sum())
     if samples is None:
         log_w, cut = _in_time(lambda betas, stop: _forward(kernel, target, betas, words, numbers, stop), num, deadline)
         return _summary(log_w + log_states, 1, "forward", cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -140,14 +141,28 @@ def _of_draws(run: Any, numeric: bool, every: int, quick: bool) -> dict[str, Any
     if posterior is None or 0 in posterior.sizes.values():
         return {}
     some = posterior.to_dataset().isel(draw=slice(None, None, every))
-    if "s" not in some.data_vars:
+    pieces = _pieces(run, numeric)
+    if not pieces or not set(pieces) <= set(some.data_vars):
         return _of_observables(some, quick)
-    s = some["s"].transpose("chain", "draw", "site")
-    return _of_states(s, numeric, quick, run) | {"num_draws": posterior.sizes["draw"]}
+    found = [_of_states(some[name].transpose("chain", "draw", ...), own, quick, run) for name, own in pieces.items()]
+    whole, others = _joined(found, list(pieces)), some.drop_vars(list(pieces))
+    if others.data_vars:  # continuous variables beside the states
+        told = _of_observables(others, quick)
+        whole["table"] = sorted(whole["table"] + told["table"], key=_worst_first)
+        whole["num_components"] += told["num_components"]
+    return whole | {"num_draws": posterior.sizes["draw"]}
+
+
+def _pieces(run: Any, numeric: bool) -> dict[str, bool]:
+    """{variable: whether its values are numbers} of the states; a run of 0.1 has one."""
+    try:
+        return {str(name): bool(own) for name, *_, own in json.loads(run.attrs["pieces"])}
+    except (KeyError, TypeError, ValueError):
+        return {"s": numeric}
 
 
 def _of_states(s: Any, numeric: bool, quick: bool, run: Any) -> dict[str, Any]:
-    names = [str(name) for name in s["site"].values]
+    names = [str(name) for name in s[s.dims[2]].values]
     seen = scan(s, numeric, quick)
     still = seen.moves == 0
     rows = rows_of([names[i] for i in seen.examined], seen.kept, seen.moves[seen.examined], numeric)
@@ -155,23 +170,45 @@ def _of_states(s: Any, numeric: bool, quick: bool, run: Any) -> dict[str, Any]:
         "num_chains": s.shape[0],
         "num_sites": len(names),
         "num_components": len(names),
-        "distance": [statistic("distance", seen.distance)],
-        "table": sorted(rows, key=_worst_first),
+        "distance": seen.distance,
+        "table": rows,
         "places": places_of(seen.kept, numeric),
     }
     if s.shape[1] > 1:
         found["still"] = [names[i] for i in np.flatnonzero(still)]
         found["apart"] = [names[i] for i in np.flatnonzero(still & seen.apart)]
         found["frozen"] = [int(s["chain"][i]) for i in np.flatnonzero(~seen.moved)]
-        one_state = still.all() and not seen.apart.any()
-        found["point_mass"] = bool(one_state) and _came_from_elsewhere(run, s[0, 0].values, s.shape[0])
+        found["one_state"] = bool(still.all() and not seen.apart.any())
+        found["point_mass"] = found["one_state"] and _came_from_elsewhere(run, str(s.name), s[0, 0].values, s.shape[0])
     return found
 
 
-def _came_from_elsewhere(run: Any, state: np.ndarray, num_chains: int) -> bool:
+def _joined(found: list[dict[str, Any]], names: list[str]) -> dict[str, Any]:
+    """What there is to say of all pieces of the states together."""
+    if len(found) > 1:
+        found = [_prefixed(each, name) for each, name in zip(found, names, strict=True)]
+    whole = {**found[0], "distance": [statistic("distance", sum(each["distance"] for each in found))]}
+    whole |= {name: sum(each[name] for each in found) for name in ("num_sites", "num_components")}
+    for name in ("table", "still", "apart"):
+        whole[name] = [row for each in found for row in each.get(name, [])]
+    whole["table"] = sorted(whole["table"], key=_worst_first)
+    whole["frozen"] = sorted(set.intersection(*(set(each.get("frozen", [])) for each in found)))
+    whole["places"] = max((each["places"] for each in found), key=lambda places: len(places.groups))
+    one_state = [each.pop("one_state", False) for each in (*found, whole)]
+    whole["point_mass"] = all(one_state) and any(each["point_mass"] for each in found)
+    return whole
+
+
+def _prefixed(found: dict[str, Any], name: str) -> dict[str, Any]:
+    """With the name of the piece in front of its sites'."""
+    told = {key: [f"{name}[{site}]" for site in found[key]] for key in ("still", "apart") if key in found}
+    return found | told | {"table": [row._replace(name=f"{name}[{row.name}]") for row in found["table"]]}
+
+
+def _came_from_elsewhere(run: Any, name: str, state: np.ndarray, num_chains: int) -> bool:
     """Whether some chain began at another state: as the run tells, or since random states are hardly ever all the same."""
     start = run.children.get("start")
-    if start is not None and "s" in start.data_vars and (start["s"].values != state).any():
+    if start is not None and name in start.data_vars and (start[name].values != state).any():
         return True
     values = int(run.attrs.get("num_values", 2))
     return run.attrs.get("starts") == "random" and (num_chains - 1) * state.size * math.log(values) > _CHANCE

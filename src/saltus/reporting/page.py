@@ -142,7 +142,9 @@ def _sites(s: Summary) -> list[str]:
         return []
     kind = "site" if s.num_sites else "observable"
     some = f" (of {len(s.table)} of {s.num_components}, evenly spaced)" if len(s.table) < s.num_components else ""
-    middle = ["most frequent", "share"] if s.num_sites and not s.numeric else ["mean", "sd"]
+    kinds = {"mean": any(row.value is None for row in rows), "most frequent": any(row.value is not None for row in rows)}
+    named = [kind for kind, there in kinds.items() if there]
+    middle = [" or ".join(named), " or ".join({"mean": "sd", "most frequent": "share"}[kind] for kind in named)]
     lines = aligned([kind, *middle, "ESS", "R-hat", "moves"], _site_cells(s, rows))
     left = len(s.table) - len(rows)
     constants = sum(row.constant for row in s.table[s.shown :])

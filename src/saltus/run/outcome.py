@@ -17,8 +17,9 @@ from ..engine.store import Store, taken
 from ..errors import StorageError
 from ..judging import judge, verdict_of
 from ..kernels import Kernel
+from .layout import Layout
 from .plan import Plan
-from .result import kernel_variables, make_tree, open_run, site_names, statistic_variables
+from .result import kernel_variables, make_tree, open_run, statistic_variables
 from .weights import RAW, WORTH, resampled, resampling, worth_of
 
 if TYPE_CHECKING:
@@ -28,24 +29,26 @@ if TYPE_CHECKING:
 
 
 def memory_tree(plan: Plan, kept: Kept, attributes: dict[str, Any]) -> xr.DataTree:
-    names = site_names(plan.target.names, plan.target.space.num_sites)
+    layout = Layout.of(plan.target)
     others, groups = {"statistics": _statistics(plan, kept), "start": _start(plan)}, kept.groups()
     if plan.choice.kernel.weighted:
         raw = groups[RAW]
         log_weight = raw["log_weight"]
         index = resampling(log_weight, plan.settings.seed)
         groups = {"": {n: resampled(x, index) for n, x in raw.items() if n != "log_weight"}, **groups}
-        others[WORTH] = worth_of({n: x for n, x in raw.items() if n == "lp" or n not in STATS}, log_weight)
-    return make_tree(groups, names, _kernel_group(plan.choice.kernel), others, attributes)
+        others[WORTH] = worth_of({n: x for n, x in raw.items() if n == "lp" or n not in STATS}, log_weight, layout)
+    return make_tree(groups, layout, kernel_group(plan.choice.kernel), others, attributes)
 
 
 def _start(plan: Plan) -> dict[str, Any]:
     """The states the chains began at, as `initial` takes them; nothing where the seed alone says which."""
     codes = plan.choice.codes
-    return {} if codes is None else {"s": (("chain", "site"), plan.target.space.show(codes))}
+    if codes is None:
+        return {}
+    return {p.name: (("chain", p.dim), p.space.show(codes[:, p.sites])) for p in plan.target.space.pieces}
 
 
-def _kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
+def kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
     """(attributes, variables) from which `kernel_of` rebuilds the kernel; only its name where it holds functions."""
     try:
         structure, leaves = to_data(kernel)
@@ -57,8 +60,8 @@ def _kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
 def create_store(plan: Plan, store: Store, replace: bool) -> None:
     """The store with its kernel and start. replace: whether it may take the place of an older one."""
     space, names = plan.target.space, plan.target.names
-    static = {**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites, "label_dtype": str(space.labels.dtype)}
-    groups = {"kernel": _kernel_group(plan.choice.kernel)[::-1], "start": (_start(plan), {})}
+    static = {**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites}
+    groups = {"kernel": kernel_group(plan.choice.kernel)[::-1], "start": (_start(plan), {})}
     store.create(static | ({"names": list(names)} if names else {}), groups, taken if replace else None)
 
 
@@ -71,7 +74,7 @@ def stored_tree(plan: Plan, store: Store, kept: Kept, attributes: dict[str, Any]
             draws = {str(n): x for n, x in tree[f"{RAW}posterior"].data_vars.items() if "draw" in x.dims}
             draws["lp"] = tree[f"{RAW}sample_stats"]["lp"]
             log_weight = draws.pop("log_weight").values
-            store.add_group(WORTH, worth_of(draws, log_weight), {})
+            store.add_group(WORTH, worth_of(draws, log_weight, Layout.of(plan.target)), {})
         store.set(**attributes)
 
     first_does(complete)
@@ -89,7 +92,9 @@ def judged(tree: xr.DataTree, store: Store | None) -> str:
 
 def _statistics(plan: Plan, kept: Kept) -> dict[str, Any]:
     space = plan.target.space
-    return statistic_variables(kept.statistics.result(), space.size == space.num_sites) if kept.statistics else {}
+    if not kept.statistics:
+        return {}
+    return statistic_variables(kept.statistics.result(), space.size == space.num_sites, Layout.of(plan.target))
 
 
 def _static_attributes(plan: Plan) -> dict[str, Any]:
@@ -110,6 +115,7 @@ def _static_attributes(plan: Plan) -> dict[str, Any]:
         "keep": list(settings.keep),
         "evaluations_per_step": plan.choice.kernel.evaluations(plan.target),
         "numeric": int(space.numeric),
+        "pieces": Layout.of(plan.target).as_text(),
         "num_values": space.num_values,
         "rejects": int(plan.choice.kernel.rejects),
         "weighted": int(plan.choice.kernel.weighted),

@@ -15,6 +15,7 @@ from ..engine.recording import STATS
 from ..engine.store import Reader, checked_files, open_checked, read_mark
 from ..errors import StorageError
 from ..kernels import Kernel
+from .layout import Layout, Variable
 from .saving import check_netcdf
 from .weights import RAW, WORTH, resampling
 
@@ -34,14 +35,17 @@ _STATISTIC_DIMS = {
     "mean": ("chain", "entry"),
     "covariance": ("chain", "entry", "entry_"),
     "pairs": ("chain", "site", "value", "site_", "value_"),
-    "best": ("chain", "site"),
     "best_lp": ("chain",),
 }
 
 
-def statistic_variables(statistics: dict[str, np.ndarray], per_site: bool) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def statistic_variables(
+    statistics: dict[str, np.ndarray], per_site: bool, layout: Layout
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Dimensions for `Statistics.result()`; where s has one entry per site, an entry is a site."""
-    dims = {name: tuple(d.replace("entry", "site") if per_site else d for d in _STATISTIC_DIMS[name]) for name in statistics}
+    whole = len(layout.variables) == 1
+    known = {"best" if whole else f"best_{v.name}": ("chain", v.dim) for v in layout.variables} | _STATISTIC_DIMS
+    dims = {name: tuple(d.replace("entry", "site") if per_site else d for d in known[name]) for name in statistics}
     return {name: (dims[name], values) for name, values in statistics.items()}
 
 
@@ -51,7 +55,7 @@ def kernel_variables(arrays: dict[str, np.ndarray]) -> dict[str, tuple[tuple[str
 
 def make_tree(
     groups: dict[str, dict[str, Any]],
-    names: Any,
+    layout: Layout,
     kernel: tuple[dict[str, Any], dict[str, Any]],
     others: dict[str, dict[str, Any]],
     attributes: dict[str, Any],
@@ -68,38 +72,30 @@ def make_tree(
         for home, chosen in (("posterior", states), ("sample_stats", [n for n in STATS if n not in states])):
             found = {n: variables[n] for n in chosen if n in variables}
             if found:
-                children[f"{group}{home}"] = _draws(found, names)
+                children[f"{group}{home}"] = _draws(found, layout)
     worth = others.pop(WORTH, {})
     if worth:
         children[f"{RAW}posterior"] = children[f"{RAW}posterior"].assign(worth)
     for home, found in others.items():
         if found:
-            children[home] = xr.Dataset(found, _site_coordinates(found, names))
+            used = {dim for dims, *_ in found.values() for dim in dims}
+            children[home] = xr.Dataset(found, layout.coordinates(used))
     children["kernel"] = xr.Dataset(kernel[1], attrs=kernel[0])
     tree = xr.DataTree.from_dict(children)
     tree.attrs.update(attributes)
     return tree
 
 
-def _draws(variables: dict[str, Any], names: Any) -> xr.Dataset:
+def _draws(variables: dict[str, Any], layout: Layout) -> xr.Dataset:
     import xarray as xr
 
     def dims(name: str, values: Any) -> tuple[str, ...]:
-        return ("chain", "draw", *(("site",) if name == "s" else (f"{name}_dim_{i}" for i in range(values.ndim - 2))))
+        return ("chain", "draw", *(layout.dims(name) or (f"{name}_dim_{i}" for i in range(values.ndim - 2))))
 
     data = {name: (dims(name, v), v, {"long_name": _MEANING[name]} if name in _MEANING else {}) for name, v in variables.items()}
     chains, draws = next(iter(variables.values())).shape[:2]
     coordinates = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    return xr.Dataset(data, coordinates | ({"site": names} if "s" in variables else {}))
-
-
-def _site_coordinates(variables: dict[str, Any], names: Any) -> dict[str, Any]:
-    used = {dim for dims, *_ in variables.values() for dim in dims}
-    return {dim: names for dim in ("site", "site_") if dim in used}
-
-
-def site_names(names: Any, num_sites: int) -> np.ndarray:
-    return np.arange(num_sites) if names is None else np.array(names)
+    return xr.Dataset(data, coordinates | layout.coordinates({dim for dims, *_ in data.values() for dim in dims}))
 
 
 def kernel_of(run: Any) -> Kernel:
@@ -164,7 +160,7 @@ def _open_store(path: Path) -> xr.DataTree:
     with understood(path):
         root = open_checked(path)
         attributes = dict(root.attrs)
-        labels = np.array(json.loads(attributes.pop("labels")), dtype=attributes.pop("label_dtype"))
+        layout = Layout.from_attributes(attributes)
         for name in ("saltus_checksum", "writer"):
             attributes.pop(name, None)
         others: dict[str, dict[str, Any]] = {}
@@ -181,11 +177,12 @@ def _open_store(path: Path) -> xr.DataTree:
                 count = told.get("draws", 0)
                 readers = {n: Reader(path, a, home, count, attributes.get("run_id")) for n, a in group.arrays()}
                 stored.setdefault(prefix, {}).update(readers)
-        names = site_names(attributes.pop("names", None), attributes["num_sites"])
     provisional = [p for p, own in stored.items() for home in {r.home for r in own.values()} if root[home].attrs.get("provisional")]
 
     def lazily(own: dict[str, Reader], index: np.ndarray | None = None) -> dict[str, Any]:
-        return {n: _lazy(reader, labels if n == "s" else None, index) for n, reader in own.items()}
+        found = {n: _lazy(reader, None, index) for n, reader in own.items() if n != "s"}
+        states = {v.name: _lazy(own["s"], v, index) for v in layout.variables} if "s" in own else {}
+        return states | found
 
     groups = {prefix: lazily(own) for prefix, own in stored.items()}
     if "log_weight" in stored.get(RAW, {}):
@@ -193,29 +190,34 @@ def _open_store(path: Path) -> xr.DataTree:
         index = resampling(weights.read((slice(None), slice(weights.count))), int(attributes["seed"]))
         chosen = {n: a for n, a in stored[RAW].items() if n != "log_weight"}
         groups = {"": lazily(chosen, index), **groups}
-    tree = make_tree(groups, names, kernel, others, attributes)
+    tree = make_tree(groups, layout, kernel, others, attributes)
     for prefix in provisional:  # what will be replaced when the run goes on is not left to be read later
         for home in ("posterior", "sample_stats"):
             tree[f"{prefix}{home}"].dataset.load()
     return tree
 
 
-def _lazy(reader: Reader, labels: np.ndarray | None, index: np.ndarray | None = None) -> Any:
-    """A zarr array's counted draws as xarray reads it: when asked, and only what is asked. index: of `resampling`."""
+def _lazy(reader: Reader, piece: Variable | None, index: np.ndarray | None = None) -> Any:
+    """A zarr array's counted draws as xarray reads it: when asked, and only what is asked. index: of `resampling`.
+
+    piece: of codes, the sites that are read and their labels.
+    """
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
     class Stored(BackendArray):
-        shape = (reader.array.shape[0], reader.count, *reader.array.shape[2:])
-        dtype = reader.array.dtype if labels is None else labels.dtype
+        shape = (reader.array.shape[0], reader.count, *(reader.array.shape[2:] if piece is None else (len(piece.names),)))
+        dtype = reader.array.dtype if piece is None else piece.labels.dtype
 
         def __getitem__(self, key: Any) -> Any:
             return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
         def _read(self, key: Any) -> np.ndarray:
             within = tuple(_within(k, n) for k, n in zip(key, self.shape, strict=True))
+            if piece is not None:
+                within = (*within[:2], _shifted(within[2], piece.sites.start))
             values = reader.read(within) if index is None else _chosen(reader, index, within)
-            return values if labels is None else _labelled(values, labels, reader)
+            return values if piece is None else _labelled(values, piece.labels, reader)
 
     return indexing.LazilyIndexedArray(Stored())
 
@@ -240,6 +242,14 @@ def _chosen(reader: Reader, index: np.ndarray, key: tuple) -> np.ndarray:
         found.append(reader.read((slice(c, c + 1), rows, *key[2:]))[0][back])
     shape = (*np.shape(chains), *np.shape(draws))
     return np.stack(found).reshape(*shape, *found[0].shape[1:])
+
+
+def _shifted(key: Any, by: int) -> Any:
+    """A key of one piece's sites, among all sites."""
+    if not isinstance(key, slice):
+        return key + by
+    start, stop, step = key.start + by, key.stop + by, key.step
+    return slice(start, stop if stop >= 0 else None, step)
 
 
 def _within(key: Any, length: int) -> Any:

@@ -11,6 +11,7 @@ from ..engine.arguments import Settings
 from ..engine.keys import RESAMPLING, chain_keys
 from ..errors import RunError
 from ..kernels import Kernel
+from .layout import Layout
 
 RAW = "weighted_"  # in front of the raw chain's groups
 WORTH = "weighted_worth"  # in a store: what belongs into `weighted_posterior` and is no draw
@@ -49,7 +50,7 @@ def resampled(values: Any, index: np.ndarray) -> np.ndarray:
     return np.asarray(values)[np.arange(len(index))[:, None], index]
 
 
-def worth_of(draws: dict[str, Any], log_weight: np.ndarray) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def worth_of(draws: dict[str, Any], log_weight: np.ndarray, layout: Layout) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """`ess` and `rhat` of the weighted mean: of every site of s, and, with its name behind, of every other variable.
 
     draws: {name: (chains, draws, ...)} that can be sliced; labels that are no numbers count as whether they are the first.
@@ -58,7 +59,7 @@ def worth_of(draws: dict[str, Any], log_weight: np.ndarray) -> dict[str, tuple[t
     for name, values in draws.items():
         columns = [_column(values, part) for part in _parts(values.shape)]
         after = "" if name == "s" else f"_{name}"
-        dims = ("site",) if name == "s" else tuple(f"{name}_dim_{i}" for i in range(len(values.shape) - 2))
+        dims = layout.dims(name) or tuple(f"{name}_dim_{i}" for i in range(len(values.shape) - 2))
         for label, measure in (("ess", weighted_ess), ("rhat", weighted_rhat)):
             each = [measure(x, log_weight) for x in columns]
             found[f"{label}{after}"] = dims, np.concatenate(each, axis=0) if dims else each[0]

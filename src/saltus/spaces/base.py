@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,19 @@ def read_values(values: Any) -> np.ndarray:
 def smallest_signed(num_values: int) -> np.dtype:
     """The smallest type that holds sums and differences of two codes."""
     return np.min_scalar_type(-2 * num_values)
+
+
+class Piece(NamedTuple):
+    """A run of sites with one table of values: the whole of an ordinary space, or a part of a product.
+
+    name: of its variable among the draws; dim: that of its sites there. entries: of the ravelled s.
+    """
+
+    name: str
+    dim: str
+    space: Any
+    sites: slice
+    entries: slice
 
 
 class Space(Moved):
@@ -84,6 +97,31 @@ class Space(Moved):
     def hops(self, a: Any, b: Any) -> Any:
         """Number of hops between two codes. Here: one between any two different values."""
         return (a != b).astype(jnp.int32)
+
+    def hops_at(self, sites: Any, a: Any, b: Any) -> Any:
+        """Hops between two codes of `sites`, which broadcasts with them."""
+        return self.hops(a, b)
+
+    @functools.cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The sites, by the table of values they have; here all of them."""
+        return (Piece("s", "site", self, slice(0, self.num_sites), slice(0, self.size)),)
+
+    @property
+    def tables(self) -> bytes:
+        """All values and labels, as bytes: what tells one space from another of the same words."""
+        return b"".join(piece.space.values.tobytes() + piece.space.labels.tobytes() for piece in self.pieces)
+
+    @property
+    def shown_bytes(self) -> int:
+        """Of one state, as a person reads it."""
+        return sum(piece.space.num_sites * piece.space.labels.itemsize for piece in self.pieces)
+
+    def numbers(self, codes: np.ndarray) -> np.ndarray:
+        """(..., n) the ravelled s of codes (..., d), on the host and in float64."""
+        tables = [(piece.space.values.reshape(piece.space.num_values, -1), piece.sites) for piece in self.pieces]
+        parts = [table[codes[..., sites]].reshape(*codes.shape[:-1], -1) for table, sites in tables]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
     # ---- codes, states, and what a person reads ----------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""A product of spaces: parts side by side, each with its own values and labels."""
+"""A product of spaces: parts side by side, each with its own values and labels; a part may be a product itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -10,23 +11,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
-from .._record import default_float
+from .._record import default_float, shown
 from ..errors import SpaceError
 from ..moves import Joint, Moves
-from .base import Space, smallest_signed
+from .base import Piece, Space, smallest_signed
 
 
 class Product(Space):
     """The states of all parts together: a log-probability sees {name: s of the part}, and codes stay one flat vector.
 
-    parts: spaces by name, in the order of their sites; `Product(z=Binary(20), k=Categorical(10, 3))`.
+    parts: spaces by name, in the order of their sites; `Product(z=Binary(20), k=Categorical(10, 3))`. A part may be a product,
+        whose state is then a dict within the dict; draws of its parts are named "outer.inner".
+    mapping: the same as a dict, for names that are no Python names.
     """
 
-    def __init__(self, **parts: Space):
-        wrong = {name: part for name, part in parts.items() if type(part) is Product or not isinstance(part, Space)}
-        if not parts or wrong:
-            found = ", ".join(f"{name}={part!r}" for name, part in wrong.items()) or "no part"
-            raise SpaceError("A product is made of spaces.", expected="name=saltus.Binary(d), ...", found=found)
+    def __init__(self, mapping: Mapping[str, Space] | None = None, /, **parts: Space):
+        parts = _read_parts(mapping, parts)
         self.parts = parts
         self.num_sites = sum(part.num_sites for part in parts.values())
         self.num_values = max(part.num_values for part in parts.values())
@@ -35,26 +35,44 @@ class Product(Space):
         self.size = sum(part.size for part in parts.values())
         self.code_dtype = smallest_signed(self.num_values)
         self.form = Joint
+        self.one_hot = False
         self._description = f"Product({', '.join(f'{name}={part!r}' for name, part in parts.items())})"
         self._identity = (Product, tuple(parts.items()))
         self._hash = hash(self._identity)
 
-    def slices(self) -> Iterator[tuple[Space, slice, slice]]:
-        """(part, its sites, its entries of the ravelled s), in order."""
-        site = entry = 0
-        for part in self.parts.values():
-            yield part, slice(site, site + part.num_sites), slice(entry, entry + part.size)
+    @functools.cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Those of all parts, "outer.inner" where a part is a product."""
+        found, site, entry = [], 0, 0
+        for name, part in self.parts.items():
+            for piece in part.pieces:
+                own = name if piece.space is part else f"{name}.{piece.name}"
+                sites, entries = _moved(piece.sites, site), _moved(piece.entries, entry)
+                found.append(Piece(own, f"{own}_site", piece.space, sites, entries))
             site, entry = site + part.num_sites, entry + part.size
+        return tuple(found)
+
+    def slices(self) -> Iterator[tuple[Space, slice, slice]]:
+        """(space, its sites, its entries of the ravelled s) of every piece, in order."""
+        return ((piece.space, piece.sites, piece.entries) for piece in self.pieces)
 
     def _by_name(self, per_site: Any) -> Iterator[tuple[str, Space, Any]]:
         """(name, part, its slice of (..., d))."""
-        for name, (part, sites, _) in zip(self.parts, self.slices(), strict=True):
-            yield name, part, per_site[..., sites]
+        site = 0
+        for name, part in self.parts.items():
+            yield name, part, per_site[..., site : site + part.num_sites]
+            site += part.num_sites
 
     def hops(self, a: Any, b: Any) -> Any:
         """Between codes of all sites: (..., d) both."""
-        ours = zip(self._by_name(a), self._by_name(b), strict=True)
-        return jnp.concatenate([part.hops(own, other) for (_, part, own), (_, _, other) in ours], axis=-1)
+        each = [part.hops(a[..., sites], b[..., sites]) for part, sites, _ in self.slices()]
+        return jnp.concatenate(each, axis=-1)
+
+    def hops_at(self, sites: Any, a: Any, b: Any) -> Any:
+        found: Any = 0
+        for part, own, _ in self.slices():
+            found = jnp.where((sites >= own.start) & (sites < own.stop), part.hops(a, b), found)
+        return found
 
     def embed(self, codes: Any) -> Any:
         return {name: part.embed(own) for name, part, own in self._by_name(jnp.asarray(codes))}
@@ -63,10 +81,14 @@ class Product(Space):
         return {name: part.labelled(own) for name, part, own in self._by_name(codes)}
 
     def encode(self, x: Any, name: str = "x") -> np.ndarray:
-        if not isinstance(x, dict) or set(x) != set(self.parts):
-            found = f"a dict of {list(x)}" if isinstance(x, dict) else type(x).__name__
+        if not isinstance(x, Mapping) or set(x) != set(self.parts):
+            found = f"a dict of {list(x)}" if isinstance(x, Mapping) else shown(x)
             raise SpaceError(f"`{name}` is not a state of {self}.", expected=f"a dict of {list(self.parts)}", found=found)
-        return np.concatenate([part.encode(x[own], f"{name}[{own!r}]") for own, part in self.parts.items()], axis=-1)
+        codes = [part.encode(x[own], f"{name}[{own!r}]") for own, part in self.parts.items()]
+        if len({c.shape[:-1] for c in codes}) > 1:
+            told = ", ".join(f"{own}: {c.shape[:-1]}" for own, c in zip(self.parts, codes, strict=True))
+            raise SpaceError(f"The parts of `{name}` do not fit together.", expected="as many states of each", found=told)
+        return np.concatenate(codes, axis=-1)
 
     def random(self, key: jax.Array) -> jax.Array:
         sizes = jnp.asarray(self.num_values_per_site, jnp.int32)
@@ -80,8 +102,11 @@ class Product(Space):
         return jnp.concatenate([part.ravel(s[name]) for name, part in self.parts.items()], axis=-1)
 
     def unravel(self, v: jax.Array) -> Any:
-        names = zip(self.parts, self.slices(), strict=True)
-        return {name: part.unravel(v[..., entries] if v.ndim else v) for name, (part, _, entries) in names}
+        found, entry = {}, 0
+        for name, part in self.parts.items():
+            found[name] = part.unravel(v[..., entry : entry + part.size] if v.ndim else v)
+            entry += part.size
+        return found
 
     def per_entry(self, c: jax.Array) -> jax.Array:
         """(n,), from a number, one per site or one per entry."""
@@ -90,7 +115,7 @@ class Product(Space):
         return jnp.broadcast_to(c, (self.size,))
 
     def _entries_per_site(self) -> np.ndarray:
-        return np.concatenate([np.full(part.num_sites, part.size // part.num_sites) for part in self.parts.values()])
+        return np.concatenate([np.full(part.num_sites, part.size // part.num_sites) for part, _, _ in self.slices()])
 
     def per_site(self, v: jax.Array) -> jax.Array:
         return jnp.concatenate([part.per_site(v[entries]) for part, _, entries in self.slices()])
@@ -116,3 +141,24 @@ class Product(Space):
     @property
     def unit(self) -> float:
         return min(part.unit for part in self.parts.values())
+
+
+def _moved(here: slice, by: int) -> slice:
+    return slice(here.start + by, here.stop + by)
+
+
+def _read_parts(mapping: Any, named: dict[str, Any]) -> dict[str, Space]:
+    """Parts by name, or SpaceError."""
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise SpaceError("A product is made of named spaces.", expected="z=saltus.Binary(d), ...", found=shown(mapping))
+    parts = {**(mapping or {}), **named}
+    wrong = [f"{name}={shown(part)}" for name, part in parts.items() if not isinstance(part, Space)]
+    wrong += [f"a part called {name!r}" for name in parts if not isinstance(name, str) or not name or "/" in name or "\0" in name]
+    if not parts or wrong:
+        found = ", ".join(wrong) or "no part"
+        raise SpaceError("A product is made of named spaces.", expected="z=saltus.Binary(d), ...", found=found)
+    names = [name if piece.space is part else f"{name}.{piece.name}" for name, part in parts.items() for piece in part.pieces]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SpaceError("Two parts of a product have the same name.", expected="different names", found=f"{twice!r} twice")
+    return parts

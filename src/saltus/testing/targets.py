@@ -70,8 +70,7 @@ def _declared(params: dict) -> Quadratic:
 
 def _largest(space: Space) -> float:
     """The largest entry of any s, in size."""
-    parts = getattr(space, "parts", {"": space}).values()
-    return max(float(np.abs(part.values).max()) for part in parts)
+    return max(float(np.abs(piece.space.values).max()) for piece in space.pieces)
 
 
 def _symmetric(rng: np.random.Generator, n: int) -> np.ndarray:

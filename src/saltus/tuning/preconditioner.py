@@ -86,8 +86,7 @@ def _recorded(warm: Any, target: Target, chains: Chains) -> tuple[np.ndarray, np
 def fit_candidates(target: Target, codes: np.ndarray, missed: np.ndarray) -> list[Candidate]:
     """Candidates, the smallest residual first; codes (steps + 1, chains, d), missed (steps, chains)."""
     space = target.space
-    table = np.asarray(space.values, np.float64)
-    s = table[codes].reshape(*codes.shape[:2], -1)
+    s = space.numbers(codes)
     delta, y = _pairs(np.diff(s, axis=0), missed)
     raw = float(np.mean(y**2)) if len(y) else 0.0
     fits = [Candidate("zero", None, 0.0, raw, 0.0)]
@@ -118,8 +117,8 @@ def _candidates(target: Target, s: np.ndarray) -> list[tuple[str, Preconditioner
     found = [("the target's Hessian", own.coupling)] if own is not None else []
     if s.shape[1] > _MOST_DENSE:
         return found + _low_rank_moments(s)
-    m = s.shape[1] // target.space.num_sites
-    within = np.kron(np.eye(target.space.num_sites), np.ones((m, m))) > 0
+    site = target.space.site_of_entries()
+    within = site[:, None] == site
     covariance, precision = dense_moments(s)
     masked = [("covariance", covariance), ("precision", precision)]
     return found + [(name, Dense(M if on_site else np.where(within, 0, M))) for name, M in masked]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -50,14 +49,18 @@ def possible(f: np.ndarray) -> np.ndarray:
 def random_states(target: Target, num: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
     """Uniform codes and their f, drawn again while f is not finite; and how many attempts it took."""
     shape = (num, target.space.num_sites)
-    codes = rng.integers(target.space.num_values, size=shape, dtype=np.int32)
+    codes = _uniform(target.space, shape, rng)
     for attempt in range(1, ATTEMPTS + 1):
         f = values_at(target, codes)
         bad = ~np.isfinite(f)
         if not bad.any() or attempt == ATTEMPTS:
             break
-        codes = np.where(bad[:, None], rng.integers(target.space.num_values, size=shape, dtype=np.int32), codes)
+        codes = np.where(bad[:, None], _uniform(target.space, shape, rng), codes)
     return codes, f, attempt
+
+
+def _uniform(space: Space, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(space.num_values, size=shape, dtype=np.int32) % space.num_values_per_site.astype(np.int32)
 
 
 def values_at(target: Target, codes: np.ndarray) -> np.ndarray:
@@ -83,7 +86,8 @@ def choose_probes(space: Space, sizes: dict[str, int], rng: np.random.Generator)
         offsets[..., 0] = step if b > 1 else np.where(rng.random(step.shape) < 0.5, step, offsets[..., 0])
         if b > 3:
             offsets[..., 1] = k - step
-    return sites.astype(np.int32), offsets.astype(np.int32)
+    others = space.num_values_per_site[sites][..., None] - 1
+    return sites.astype(np.int32), (1 + (offsets - 1) % others).astype(np.int32)
 
 
 def _spread(rng: np.random.Generator, total: int, num: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -98,11 +102,13 @@ def choose_steps(space: Space, sizes: dict[str, int], rng: np.random.Generator) 
     A site moves by a number of grid steps uniform in its logarithm, either way, round the end: symmetric, so
     log α = f' - f. Long moves find where the mass is, short ones settle there.
     """
-    shape, k = (sizes["num_steps"], sizes["num_states"]), space.num_values
-    size = np.clip(np.exp(rng.random(shape) * math.log(k)).astype(np.int32), 1, k - 1)
-    offsets = np.where(rng.random(shape) < 0.5, size, k - size).astype(np.int32)
+    shape = (sizes["num_steps"], sizes["num_states"])
+    log_size, forwards = rng.random(shape), rng.random(shape) < 0.5
     words = rng.integers(2**32, size=(*shape, 2), dtype=np.uint32)
-    return rng.integers(space.num_sites, size=shape, dtype=np.int32), offsets, words
+    sites = rng.integers(space.num_sites, size=shape, dtype=np.int32)
+    k = space.num_values_per_site[sites]
+    size = np.clip(np.exp(log_size * np.log(k)).astype(np.int32), 1, k - 1)
+    return sites, np.where(forwards, size, k - size).astype(np.int32), words
 
 
 @program(once=True)
@@ -119,7 +125,8 @@ def look(target: Target, drawn: Any, start: Any, steps: Any, probes: Any) -> dic
     typical, history = jax.lax.scan(step, begun, steps)
     codes = jnp.concatenate([drawn, typical.codes])
     sites, offsets = sites.reshape(2 * n, -1), offsets.reshape(2 * n, sites.shape[-1], -1)
-    values = (jnp.take_along_axis(codes, sites, axis=1)[..., None] + offsets) % space.num_values
+    here, own = jnp.take_along_axis(codes, sites, axis=1)[..., None], jnp.asarray(space.num_values_per_site, codes.dtype)
+    values = (here + offsets) % own[sites][..., None]
     rows = jnp.broadcast_to(jnp.arange(2 * n, dtype=jnp.int32)[:, None, None], values.shape)
 
     def value_after(move: Any) -> jax.Array:
@@ -129,7 +136,7 @@ def look(target: Target, drawn: Any, start: Any, steps: Any, probes: Any) -> dic
     moves = [x.ravel() for x in (rows, jnp.broadcast_to(sites[..., None], values.shape), values)]
     after = _mapped(value_after, moves, space.size).reshape(values.shape)
     found = {"after": after, "history": history}
-    found["hops"] = space.hops(jnp.take_along_axis(codes, sites, axis=1)[..., None], values)
+    found["hops"] = space.hops_at(sites[..., None], here, values)
     if not target.differences.evaluates:
         found["predicted"] = _mapped(lambda x: _predictions(target, *x), (codes, sites, values), space.size)
     return found
@@ -144,7 +151,8 @@ def _mapped(fn: Callable, xs: Any, size: int) -> jax.Array:
 
 def single_site(target: Target, x: Point, site: jax.Array, offset: jax.Array, words: jax.Array) -> Point:
     """One Metropolis step of a symmetric proposal."""
-    codes = x.codes.at[site].set((x.codes[site] + offset) % target.space.num_values)
+    own = jnp.asarray(target.space.num_values_per_site, x.codes.dtype)[site]
+    codes = x.codes.at[site].set((x.codes[site] + offset) % own)
     y = Point(codes, target.value(codes))
     key = jax.random.wrap_key_data(words, impl="threefry2x32")
     return metropolis(key, target.space, x, y, y.log_prob - x.log_prob)[0]

@@ -59,7 +59,7 @@ def read(jaxpr: Any, constants: list[Any], inputs: list[Value], num_entries: int
         except TooLarge:  # once more, with every element taken to depend on all: degrees can still be told
             reader = Reader(num_entries, site_of)
             (out,) = reader.run(jaxpr, values, [_coarse(x) for x in inputs])
-    except _Nothing as nothing:
+    except Nothing as nothing:
         return Reading(None, MANY, False, str(nothing))
     except TooLarge:
         return Reading(None, MANY, False, "log_prob is too large to be read in the time that is set aside for it")
@@ -86,7 +86,7 @@ def as_value(constant: Any) -> Known | Unknown:
     return Known(array) if array.dtype.kind in "biuf" else UNKNOWN
 
 
-class _Nothing(Exception):
+class Nothing(Exception):
     """There is nothing to be found."""
 
 
@@ -128,7 +128,7 @@ class Reader:
         rule: Callable = rules.RULES.get(name, rules.cannot_tell)
         try:
             found = rule(self, eqn, inputs)
-        except (TooLarge, _Nothing):
+        except (TooLarge, Nothing):
             raise
         except Exception as cause:  # a form of the primitive that the rule does not know
             self.failures.append(f"{name}: {type(cause).__name__}: {cause}")
@@ -185,7 +185,7 @@ class Reader:
         self._explain()
         self.interactions.within(part)
         if self.interactions.everything:
-            raise _Nothing(f"all sites may interact: {self.why}" if self.why else "all sites may interact")
+            raise Nothing(f"all sites may interact: {self.why}" if self.why else "all sites may interact")
         return part.like(degree=MANY, finite=finite)
 
     def underived(self, part: Dependence) -> Dependence:
@@ -212,7 +212,7 @@ class Reader:
             return result.like(pairs=self._keys(a, b))
         self.interactions.of_product(a, b)
         if self.interactions.everything and degree == MANY:
-            raise _Nothing(f"all sites may interact: {self.why}")
+            raise Nothing(f"all sites may interact: {self.why}")
         return result
 
     def _keys(self, a: Dependence, b: Dependence) -> np.ndarray:
