@@ -16,7 +16,7 @@ from saltus.spaces import Product  # not public yet: `false_alarms` certifies on
 from saltus.structure import find  # the reading of a log_prob alone: `found` times it apart from what is then built
 from saltus.targets.conv_ebm import _LAYERS as LAYERS  # shapes of the network's layers, written again with plain convolutions
 from saltus.targets.conv_ebm import SIDE
-from saltus.targets.interaction import interaction  # the lattice's neighbours: `choices` holds them against jnp.roll
+from saltus.targets.sites import lattice  # the lattice's neighbours: `choices` holds them against jnp.roll
 from saltus.tuning.trial import Chains
 from saltus.tuning.tune import start_codes, tune_from  # tuning from burnt-in states, with more effort than saltus.tune
 
@@ -32,7 +32,7 @@ __all__ = [
     "each_chain",
     "find",
     "find_entrants",
-    "interaction",
+    "lattice",
     "race",
     "read_settings",
     "simplest",

@@ -130,6 +130,12 @@ def calls(folder):
         "Tempered": (saltus.Tempered, dict(kernel=GIBBS, ladder=[0.0, 0.5, 1.0])),
         "find_ladder": (saltus.find_ladder, dict(target=TARGET, kernel=GIBBS, seed=0, initial=None)),
         "log_z": (saltus.log_z, dict(target=TARGET, seed=0, kernel=GIBBS, num_ladders=8, num_steps=10)),
+        "lattice_observables": (saltus.lattice_observables, dict(run=run, shape=(2, 2), periodic=True, distances=1)),
+        "log_likelihood": (saltus.log_likelihood, dict(target=TARGET, data=np.ones((2, 4)), log_z=1.0, seed=0)),
+        "optimise": (
+            saltus.optimise,
+            dict(target=TARGET, seconds=None, seed=0, steps=3, kernel=GIBBS, num_chains=2, initial=None),
+        ),
         "observables": (saltus.observables, dict(run=run, functions={"sum": jnp.sum})),
         "save": (saltus.save, dict(run=run, path=folder / "saved.nc", overwrite=True)),
         "status": (saltus.status, dict(path=folder / "run.ckpt")),
@@ -191,12 +197,22 @@ def calls(folder):
         "random.seeds": (saltus.random.seeds, dict(seed=0, num=3)),
         "targets.conv_ebm": (targets.conv_ebm, dict(params=None, width=2, seed=0)),
         "targets.conv_ebm_params": (targets.conv_ebm_params, dict(width=2, seed=0)),
-        "targets.ising": (targets.ising, dict(shape_or_graph=(3, 3), coupling=0.3, field=0.0)),
-        "targets.potts": (targets.potts, dict(shape_or_graph=(3, 3), num_states=3, coupling=0.3, field=0.0)),
+        "targets.clock": (targets.clock, dict(shape_or_graph=(3, 3), num_states=3, coupling=0.3, field=0.0, periodic=True)),
+        "targets.edwards_anderson": (
+            targets.edwards_anderson,
+            dict(shape=(3, 3), beta=1.0, disorder="gaussian", field=0.0, periodic=True, seed=0),
+        ),
+        "targets.ising": (targets.ising, dict(shape_or_graph=(3, 3), coupling=0.3, field=0.0, periodic=True)),
+        "targets.lattice": (targets.lattice, dict(shape=(3, 3), periodic=True)),
+        "targets.potts": (targets.potts, dict(shape_or_graph=(3, 3), num_states=3, coupling=0.3, field=0.0, periodic=True)),
+        "targets.triangular": (targets.triangular, dict(shape=(3, 3), periodic=True)),
         "targets.kaufman_log_z": (targets.kaufman_log_z, dict(shape=(4, 4), coupling=0.3)),
         "targets.kaufman_edge_correlation": (targets.kaufman_edge_correlation, dict(shape=(4, 4), coupling=0.3)),
         "targets.polynomial_mixture": (targets.polynomial_mixture, dict(order=2, num_sites=3)),
-        "targets.third_order": (targets.third_order, dict(alpha=0.1, shape=(3, 3), coupling=0.4, num_triples=5, seed=0)),
+        "targets.third_order": (
+            targets.third_order,
+            dict(alpha=0.1, shape=(3, 3), coupling=0.4, num_triples=5, seed=0, triples=None),
+        ),
         "targets.sparse_regression": (
             targets.sparse_regression,
             dict(
@@ -205,7 +221,10 @@ def calls(folder):
             | dict(penalty=0.001, inclusion=(0.001, 10.0), noise=(0.1, 0.1), appended_probability=0.001, differences="gradient"),
         ),
         "training.L1": (_l1, dict(weight=0.1, of=lambda w: w, symmetric=False, learning_rate=None)),
-        "training.ais": (training.ais, dict(target=TARGET, kernel=GIBBS, num_temperatures=3, num_chains=2, seed=0, samples=None)),
+        "training.ais": (
+            training.ais,
+            dict(target=TARGET, kernel=GIBBS, num_temperatures=3, num_chains=2, seed=0, samples=None, base=None),
+        ),
         "training.cd": (training.cd, dict(target=LEARNED, data=DATA, **train)),
         "training.pcd": (
             training.pcd,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from saltus import random
 
-from ..internals import interaction, total
+from ..internals import lattice, total
 from .clock import ratio, seconds_per_step
 from .lines import Line
 from .loops import Loop
@@ -26,7 +26,7 @@ def choices() -> list[Line]:
         _line("uniforms: jax.random / rounds written out", *library),
         _line("uniforms: one word of each counter / both", *uniforms),
         _line("normals: inverse error function / Box-Muller", *normals),
-        _line("neighbours, 30x30 lattice: jnp.roll / slices", _neighbours(_rolls), _neighbours(interaction((30, 30)).pull)),
+        _line("neighbours, 30x30 lattice: jnp.roll / slices", _neighbours(_rolls), _neighbours(lattice((30, 30)).pull)),
         _line("sums over 100 sites: jnp.sum / ones . x", _sums(jnp.sum), _sums(total)),
         _line("sums over 900 sites: jnp.sum / ones . x", _sums(jnp.sum, 900), _sums(total, 900)),
         _line("exp, 100 sites, 5 values: sites first / last", _exp((100, 5)), _exp((5, 100))),

@@ -49,9 +49,10 @@ if _TYPE_CHECKING:
     from . import bridges, datasets, diagnostics, targets, testing, training
     from .bridges.mixed import mixed
     from .comparing import compare
-    from .evidence import log_z
+    from .evidence import log_likelihood, log_z
+    from .optimising import optimise
     from .race import check, race_of
-    from .reporting import observables, summary
+    from .reporting import lattice_observables, observables, summary
     from .run import kernel_of, resume, sample, save, status, verify
     from .run import open_run as open
     from .tuning import find_ladder, tune
@@ -69,10 +70,13 @@ _LATER = {
     "extending": (".extending", ""),
     "find_ladder": (".tuning", "find_ladder"),
     "kernel_of": (".run", "kernel_of"),
+    "lattice_observables": (".reporting", "lattice_observables"),
+    "log_likelihood": (".evidence", "log_likelihood"),
     "log_z": (".evidence", "log_z"),
     "mixed": (".bridges.mixed", "mixed"),
     "observables": (".reporting", "observables"),
     "open": (".run", "open_run"),
+    "optimise": (".optimising", "optimise"),
     "race_of": (".race", "race_of"),
     "resume": (".run", "resume"),
     "sample": (".run", "sample"),
@@ -161,10 +165,13 @@ __all__ = [
     "extending",
     "find_ladder",
     "kernel_of",
+    "lattice_observables",
+    "log_likelihood",
     "log_z",
     "mixed",
     "observables",
     "open",
+    "optimise",
     "race_of",
     "random",
     "resume",

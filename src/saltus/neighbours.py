@@ -30,22 +30,26 @@ class Incidence:
     def __init__(self, edges: Any, num_sites: int):
         edges = _checked(edges, num_sites)
         ends, others = edges.T.ravel(), edges[:, ::-1].T.ravel()  # first ends of all edges, then second ends
-        order = np.argsort(ends, kind="stable")
+        order = np.argsort(ends, kind="stable").astype(np.int32)
         degrees = np.bincount(ends, minlength=num_sites)
         starts = np.cumsum(degrees) - degrees
         width = np.maximum(degrees, 1)
-        if len(np.unique(width)) > 1:
+        if (width != width[0]).any():
             width = 2 ** np.ceil(np.log2(width)).astype(int)
         buckets, full = [], []
-        for w in np.unique(width):
+        for w in np.flatnonzero(np.bincount(width)):
             sites = np.flatnonzero(width == w)
             real = np.arange(w) < degrees[sites][:, None]
-            entry = np.where(real, starts[sites][:, None] + np.arange(w), 0)
-            entry = order[entry] if len(edges) else entry
+            full.append(bool((degrees[sites] == w).all()))
+            if full[-1] and len(sites) == num_sites:  # all of one degree: in order already
+                entry = order.reshape(num_sites, w)
+            else:
+                entry = np.where(real, starts[sites][:, None] + np.arange(w), 0)
+                entry = order[entry] if len(edges) else entry
             other = others[entry] if len(edges) else entry
-            sign = np.where(entry < len(edges), 1, -1)
-            buckets.append((_int(entry % max(len(edges), 1)), _int(other), _int(sign), real))
-            full.append(bool(real.all()))
+            second = entry >= len(edges)
+            edge = entry - np.where(second, np.int32(len(edges)), np.int32(0)) if len(edges) else entry
+            buckets.append((_int(edge), _int(other), np.where(second & (len(edges) > 0), np.int32(-1), np.int32(1)), real))
         position = _int(np.argsort(np.argsort(width, kind="stable"), kind="stable")) if len(buckets) > 1 else None
         with jax.ensure_compile_time_eval():
             tables = jax.tree.map(jnp.asarray, (edges, tuple(buckets), position))
@@ -82,7 +86,7 @@ def greedy_colours(edges: np.ndarray, num_sites: int) -> np.ndarray:
 
 
 def _int(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.int32)
+    return array.astype(np.int32, copy=False)
 
 
 def read_edges(edges: Any) -> np.ndarray:
@@ -102,9 +106,8 @@ def _checked(edges: Any, num_sites: int) -> np.ndarray:
     edges = read_edges(edges)
     if not len(edges):
         return edges
-    wrong = (edges < 0) | (edges >= num_sites)
-    if wrong.any():
-        row = int(np.argmax(wrong.any(1)))
+    if edges.min() < 0 or edges.max() >= num_sites:
+        row = int(np.argmax(((edges < 0) | (edges >= num_sites)).any(1)))
         raise TargetError(
             "An edge leaves the graph.", expected=f"sites 0..{num_sites - 1}", found=f"edge {row}: {edges[row].tolist()}"
         )
@@ -113,7 +116,8 @@ def _checked(edges: Any, num_sites: int) -> np.ndarray:
         raise TargetError(
             "An edge joins a site to itself.", expected="two different sites", found=f"edge {row}: {edges[row].tolist()}"
         )
-    keys = np.sort(edges.min(axis=1).astype(np.int64) * num_sites + edges.max(axis=1))
+    low, high = np.minimum(edges[:, 0], edges[:, 1]), np.maximum(edges[:, 0], edges[:, 1])
+    keys = np.sort(low.astype(np.int64) * num_sites + high)
     again = keys[1:] == keys[:-1]
     if again.any():
         twice = list(map(int, divmod(int(keys[1:][again][0]), num_sites)))

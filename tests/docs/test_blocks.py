@@ -13,7 +13,21 @@ ROOT = pathlib.Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "page",
     ["README.md", "CONTRIBUTING.md"]
-    + [f"docs/{page}.md" for page in ("auto", "comparing", "reproduce", "runs", "samplers", "structure", "tempering", "training")],
+    + [
+        f"docs/{page}.md"
+        for page in (
+            "auto",
+            "comparing",
+            "lattices",
+            "log_z",
+            "reproduce",
+            "runs",
+            "samplers",
+            "structure",
+            "tempering",
+            "training",
+        )
+    ],
 )
 def test_blocks_run(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)

@@ -53,6 +53,14 @@ def test_by_name_and_by_class():
     assert isinstance(part.kernel, saltus.NCG)
 
 
+def test_swaps_come_with_the_run_and_in_its_summary():
+    run = draw(saltus.Tempered(saltus.NCG(2.0), [0, 0.4, 1]), thin=1)
+    assert run.attrs["round_trips"] >= 0
+    assert 0 <= run.attrs["barrier"] <= 2
+    assert "240 steps" in run.attrs["swaps"]  # of three chains, warm-up included
+    assert "3 rungs, barrier" in str(saltus.summary(run))
+
+
 def same(a, b):
     groups = [g for g in a.children if g not in ("kernel", "start")]
     return all(np.array_equal(a[g][v], b[g][v]) for g in groups for v in a[g].data_vars)

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 import saltus
 from saltus import testing, training
+from saltus.evidence.path import Path, read_base
 from saltus.testing.enumeration import Enumeration
 
 
@@ -19,14 +20,28 @@ def exact_log_z(target):
         return logsumexp(np.asarray(jax.vmap(target.value)(target.space.enumerate())))
 
 
-def recursion(target, kernel, betas):
-    """log Σ v with v = uniform, v <- (v exp((β_t - β_{t-1}) f)) K_t: what the mean weight is in exact arithmetic."""
+def log_sum(target):
+    """The same in float32, for targets that were made so."""
+    return logsumexp(np.asarray(jax.jit(jax.vmap(target.value))(target.space.enumerate()), np.float64))
+
+
+def recursion(target, kernel, betas, log_base=None):
+    """log Σ v with v = p_0, v <- (v exp((β_t - β_{t-1}) V)) K_t: what the mean weight is in exact arithmetic."""
     with jax.enable_x64(True):
-        f = np.asarray(jax.vmap(target.value)(target.space.enumerate()))
-        v = np.full(len(f), 1 / len(f))
+        path, states = Path(target, log_base), target.space.enumerate()
+        V = np.asarray(jax.vmap(path.gain)(states))
+        v = np.full(len(V), 1 / len(V)) if log_base is None else np.exp(base_of(log_base, states))
         for before, beta in itertools.pairwise(betas):
-            v = (v * np.exp((beta - before) * f)) @ testing.transition_matrix(kernel, training.tempered(target, beta))
+            v = (v * np.exp((beta - before) * V)) @ testing.transition_matrix(kernel, path.at(beta))
     return np.log(v.sum())
+
+
+def base_of(log_base, states):
+    return np.asarray(log_base)[np.arange(states.shape[1]), np.asarray(states)].sum(axis=1)
+
+
+def marginals(space):
+    return np.random.default_rng(space.size).dirichlet(np.full(space.num_values, 3.0), size=space.num_sites)
 
 
 @pytest.mark.parametrize("space", ["binary", "ordinal", "one-hot"])
@@ -36,6 +51,65 @@ def test_the_mean_weight_is_the_normaliser(space, kernel):
         target = testing.rugged(SPACES[space])
     expected = exact_log_z(target) - np.log(len(target.space.enumerate()))
     np.testing.assert_allclose(recursion(target, kernel, np.linspace(0, 1, 5)), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("space", "kernel"), [("ordinal", saltus.NCG(0.5)), ("one-hot", saltus.Gibbs())], ids=str)
+def test_the_mean_weight_from_marginals_is_the_normaliser(space, kernel):
+    with jax.enable_x64(True):
+        target = testing.rugged(SPACES[space])
+        log_base = read_base(marginals(target.space), target.space)
+        states, beta = target.space.enumerate(), 0.3
+        f, found = (np.asarray(jax.vmap(t.value)(states)) for t in (target, Path(target, log_base).at(beta)))
+    np.testing.assert_allclose(found, beta * f + (1 - beta) * base_of(log_base, states), atol=1e-12)
+    np.testing.assert_allclose(recursion(target, kernel, [0, 0.4, 1.0], log_base), exact_log_z(target), atol=1e-12)
+
+
+def test_a_base_keeps_closed_forms_and_evens_the_weights():
+    """Strong fields: from the marginals that they make, far fewer temperatures are enough."""
+    target = saltus.targets.ising((4, 4), 0.2, np.linspace(-2, 2, 16).reshape(4, 4))
+    truth, up = log_sum(target), 1 / (1 + np.exp(-2 * np.linspace(-2, 2, 16)))
+    settings = dict(num_temperatures=20, num_chains=400, seed=0)
+    uniform, based = training.ais(target, **settings), training.ais(target, base=up, **settings)
+    assert abs(based.log_z - truth) < 4 * based.standard_error
+    assert based.ess > 2 * uniform.ess
+    assert "ESS of the weights" in str(based)
+
+
+def test_uneven_weights_are_warned_of():
+    target = saltus.targets.ising((8, 8), 0.6)
+    with pytest.warns(saltus.ConvergenceWarning, match="not to be trusted"):
+        found = training.ais(target, saltus.NCG(2.0), num_temperatures=5, num_chains=200)
+    assert not found.trusted
+    assert "do not trust" in str(found)
+
+
+def test_the_likelihood_of_data():
+    target = saltus.targets.ising((3, 3), 0.3, 0.1)
+    data = np.random.default_rng(0).choice([-1, 1], size=(7, 9))
+    f = np.array([float(target.log_prob_of(jnp.asarray(x, float))) for x in data])
+    found = saltus.log_likelihood(target, data)
+    np.testing.assert_allclose(found.each, f - log_sum(target), rtol=1e-5)
+    np.testing.assert_allclose(found.mean, found.each.mean())
+    assert found.error == 0
+    assert saltus.log_likelihood(target, data, log_z=3.0).mean == pytest.approx(f.mean() - 3.0)
+    with pytest.raises(saltus.RunError, match="log_z"):
+        saltus.log_likelihood(target, data, log_z="much")
+    with pytest.raises(saltus.SpaceError):
+        saltus.log_likelihood(target, data[:, :3])
+
+
+BASES = {
+    "sums": (np.full((4, 2), 0.7), "add up to 1"),
+    "excluded": ([0.0, 0.5, 0.5, 0.5], "excludes a possible value"),
+    "shape": (np.full(3, 0.5), "does not fit"),
+    "negative": ([-0.5, 0.5, 0.5, 0.5], "not made of probabilities"),
+}
+
+
+@pytest.mark.parametrize(("base", "words"), BASES.values(), ids=BASES)
+def test_bad_bases(base, words):
+    with pytest.raises(saltus.TrainingError, match=words):
+        training.ais(saltus.Target(lambda s: jnp.sum(s), saltus.Binary(4)), saltus.Gibbs(), base=base)
 
 
 def test_the_recursion_sees_a_wrong_temperature(monkeypatch):
@@ -81,7 +155,7 @@ def test_forward_and_reverse_bracket_the_lattice(kernel):
 
 def test_bad_input():
     target = saltus.Target(lambda s: jnp.sum(s), saltus.Binary(4))
-    with pytest.raises(saltus.KernelError, match="reversible"):
+    with pytest.raises(saltus.KernelError, match=r"saltus.Gibbs\(\) are"):
         training.ais(target, saltus.Gibbs("systematic"), samples=np.zeros((3, 4), int))
     with pytest.raises(saltus.SpaceError, match="spins"):
         training.ais(target, saltus.NCG(1.0), samples=-np.ones((3, 4), int))

@@ -28,7 +28,18 @@ def test_anchors(shape, coupling, log_z):
 
 @pytest.mark.parametrize(
     ("shape", "coupling"),
-    [((3, 4), 0.3), ((4, 3), (0.2, 0.6)), ((3, 4), (0.7, 0.2)), ((4, 4), np.log(1 + np.sqrt(2)) / 2), ((3, 5), 0.7)],
+    [
+        ((3, 4), 0.3),
+        ((4, 3), (0.2, 0.6)),
+        ((3, 4), (0.7, 0.2)),
+        ((4, 4), np.log(1 + np.sqrt(2)) / 2),
+        ((3, 5), 0.7),
+        ((2, 2), 0.4),  # one bond across a side of two, as `ising` has it
+        ((2, 5), (0.3, 0.9)),
+        ((4, 2), (1.3, 1e-4)),
+        ((3, 3), 1e-9),
+        ((3, 4), 20.0),
+    ],
 )
 def test_enumeration(shape, coupling):
     with jax.enable_x64(True):
@@ -52,7 +63,16 @@ def test_edge_correlation(shape, expected):
     assert abs(kaufman_edge_correlation(shape, 0.4) - expected) < 1e-5
 
 
-@pytest.mark.parametrize(("shape", "coupling"), [((2, 4), 0.4), ((4, 4, 4), 0.4), ((4, 4), -0.4), ((4, 4), 0.0)])
+def test_every_positive_coupling():
+    """Without couplings all states count alike; where they are strong, the two ordered states are all."""
+    for K in (1e-300, 1e-100, 1e-20):
+        np.testing.assert_allclose(kaufman_log_z((8, 12), K), 96 * np.log(2), rtol=1e-12)
+    for K in (30.0, 1e3, 1e6):
+        np.testing.assert_allclose(kaufman_log_z((8, 12), K), 2 * 96 * K + np.log(2), rtol=1e-14)
+    np.testing.assert_allclose(kaufman_log_z((8, 12), (1e3, 1e-9)), 96e3 + 12 * np.log(2), rtol=1e-14)  # columns by themselves
+
+
+@pytest.mark.parametrize(("shape", "coupling"), [((1, 4), 0.4), ((4, 4, 4), 0.4), ((4, 4), -0.4), ((4, 4), 0.0)])
 def test_what_the_formula_does_not_cover_is_refused(shape, coupling):
     with pytest.raises(saltus.TargetError):
         kaufman_log_z(shape, coupling)

@@ -30,6 +30,18 @@ def test_ising_has_no_half_and_no_diagonal(space):
         J = (G + G.T) / 2
         np.fill_diagonal(J, 0)
         np.testing.assert_allclose(values(target), np.einsum("ni,ij,nj->n", x, J, x) + x @ h, atol=1e-12)
+        once = models.boltzmann(space, 2 * G, h)
+        np.testing.assert_allclose(values(once), values(target), atol=1e-12)
+
+
+def test_each_pair_counts_once_as_in_targets_ising():
+    J = np.triu(RNG.normal(size=(5, 5)), 1)
+    with jax.enable_x64(True):
+        x = jnp.asarray(saltus.Spin(5).enumerate())
+        found, lattice = models.boltzmann(saltus.Spin(5), J + J.T), saltus.targets.ising(J)
+        np.testing.assert_allclose(jax.vmap(found.value)(x), jax.vmap(lattice.value)(x), atol=1e-12)
+    with pytest.warns(DeprecationWarning, match=r"boltzmann\(space, 2 \* coupling, field\)"):
+        models.ising(saltus.Spin(3))
 
 
 def test_rbm_sums_out_its_hidden_units():
@@ -67,6 +79,7 @@ MODELS = {
     "ising-spin": lambda: models.ising(saltus.Spin(4)),
     "ising-binary": lambda: models.ising(saltus.Binary(4)),
     "ising-two-numbers": lambda: models.ising(saltus.Ordinal(4, [-0.5, 1.0])),
+    "boltzmann": lambda: models.boltzmann(saltus.Binary(4)),
     "potts": lambda: models.potts(saltus.Categorical(2, 3)),
     "rbm": lambda: models.rbm(saltus.Binary(4), 3),
 }

@@ -11,7 +11,7 @@ from grid import SPACES
 
 import saltus
 from saltus.race.compiling import seconds_compiling
-from saltus.targets.interaction import interaction
+from saltus.targets import lattice as lattice_of
 from saltus.testing import rugged
 
 
@@ -131,7 +131,7 @@ def test_exact_differences_at_a_thousand_sites_fit_in_memory():
 @pytest.mark.parametrize("shape", [(5,), (2,), (1,), (2, 3), (3, 2), (1, 4), (4, 1), (3, 2, 4), (4, 3, 5), (2, 2, 2)], ids=str)
 def test_the_pull_of_a_lattice_is_the_sum_over_its_edges(shape):
     """Any number of axes, sides of one and two among them, one coupling per axis; also for several states at once."""
-    lattice, rng = interaction(shape), np.random.default_rng(0)
+    lattice, rng = lattice_of(shape), np.random.default_rng(0)
     d, coupling = lattice.num_sites, rng.normal(size=len(shape)).astype(np.float32)
     J = np.zeros((d, d))
     for (i, j), w in zip(

@@ -7,6 +7,7 @@ import xarray as xr
 from scipy.signal import lfilter
 
 import saltus
+from saltus.reporting.jackknife import derived
 
 
 def run_of(**variables):
@@ -92,6 +93,62 @@ def test_a_shape_that_changes_is_refused():
     run = run_of(s=np.array([[[0, 1], [1, 1], [0, 0], [1, 0]]], np.int8))
     with pytest.raises(saltus.RunError, match="changes its shape"):
         saltus.observables(run, {"ones": lambda s: s[np.asarray(s) == 1]})
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.8])
+def test_jackknife_errors_hold_under_planted_autocorrelation(phi):
+    """Binder's cumulant of a Gaussian is 0, its kurtosis by other means."""
+    rng, repeats = np.random.default_rng(3), 300
+    found = []
+    for _ in range(repeats):
+        x = autoregressive(rng, phi, (4, 2000))
+        found.append(derived("U", np.stack([x**2, x**4], axis=2), lambda m: 1 - m[..., 1] / (3 * m[..., 0] ** 2)))
+    z = np.array([row.mean / row.error for row in found])
+    assert 0.85 < z.std() < 1.15  # 300 repeats: ± 0.04
+    assert abs(z.mean()) < 0.25
+    assert np.median([row.tau for row in found]) < 6
+
+
+def test_chains_that_disagree_have_a_large_jackknife_error():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4, 500)) * np.array([[1.0], [3.0], [1.0], [3.0]])
+    row = derived("variance", (x**2)[..., None], lambda m: m[..., 0])
+    assert row.error > 1.5  # variances 1 and 9 in turn: the mean of four is known to 2
+    assert row.rhat > 1.05
+
+
+def test_a_lattice_by_enumeration():
+    """Exact draws of a 3 x 3 lattice: every row within four errors of what enumeration says."""
+    rng, side, K = np.random.default_rng(0), 3, 0.3
+    states = np.array(list(np.ndindex(*[2] * 9))) * 2 - 1
+    x = states.reshape(-1, side, side)
+    near = (x * np.roll(x, -1, 1)).sum((1, 2)) + (x * np.roll(x, -1, 2)).sum((1, 2))
+    p = np.exp(K * near)
+    p /= p.sum()
+    drawn = rng.choice(len(p), size=(4, 4000), p=p)
+    lp = xr.Dataset({"lp": (("chain", "draw"), K * near[drawn])})
+    run = xr.DataTree.from_dict({"posterior": run_of(s=states[drawn])["posterior"].to_dataset(), "sample_stats": lp})
+    found = saltus.lattice_observables(run, (side, side), distances=1)
+    m = states.mean(1)
+    q2 = np.sum((states.T @ (p[:, None] * states)) ** 2) / 81
+    exact = {
+        "energy": -K * (p @ near) / 9,
+        "specific heat": K**2 * (p @ near**2 - (p @ near) ** 2) / 9,
+        "|m|": p @ abs(m),
+        "m2": p @ m**2,
+        "susceptibility": 9 * (p @ m**2 - (p @ abs(m)) ** 2),
+        "binder": 1 - (p @ m**4) / (3 * (p @ m**2) ** 2),
+        "C[1]": p @ near / 18,
+        "q2": q2,
+    }
+    for name, value in exact.items():
+        assert abs(found[name].mean - value) < 4 * found[name].error, name
+        assert found[name].error < 0.1 * abs(value) + 0.05
+    assert list(found)[-3:] == ["|q|", "q2", "binder q"]
+    with pytest.raises(saltus.RunError, match="not that of the lattice"):
+        saltus.lattice_observables(run, (2, 3), distances=1)
+    with pytest.raises(saltus.RunError, match="not spins"):
+        saltus.lattice_observables(RUN)
 
 
 @pytest.mark.full

@@ -127,6 +127,13 @@ class Chains:
     def undefined(self) -> int:
         return int(np.concatenate([fetch(carry.undefined) for carry in self.carries])[: self.num].sum())
 
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What the kernel counted on the way, such as the round trips of replicas."""
+        if type(self.kernel).counts is Kernel.counts:
+            return {}
+        return self.kernel.counts(jax.tree.map(lambda x: x[: self.num], fetch(self.carry.states)))
+
     # ---- in a checkpoint -----------------------------------------------------------------------------------------
 
     def as_arrays(self, clock: Clock) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ START, WARMUP, DRAWS = 0, 1, 2  # first states, burn-in, what is kept
 TUNING, RACING = 3, 4  # before the run
 TRAINING, ANNEALING = 5, 6
 RESAMPLING = 7  # of weighted chains
+OPTIMISING = 8
 
 _STATE = 2**20  # in phase START: beyond every attempt at a first state
 

@@ -88,6 +88,10 @@ class Kernel:
         """The codes that are kept of a state."""
         return state.codes
 
+    def counts(self, states: Any) -> dict[str, Any]:
+        """{name: number or words}: what the states of several chains have counted, for a run to keep. Default nothing."""
+        return {}
+
     def log_weight(self, state: Any) -> jax.Array:
         """log of what a draw counts: the chain is stationary for exp(f - log_weight). 0 unless overridden."""
         return jnp.zeros((), default_float())

@@ -293,6 +293,11 @@ class Tempered(Kernel):
         rejection = refused / np.maximum(tried, 1)
         return Swaps(rejection, float(rejection.sum()), int(trips), int(np.sum(last - first)))
 
+    def counts(self, states: Replicas) -> dict[str, Any]:
+        """Round trips, barrier and swaps since the first step, warm-up included."""
+        told = self.swaps(states)
+        return {"round_trips": told.round_trips, "barrier": round(told.barrier, 4), "swaps": repr(told)}
+
     # ---- all rungs at once ---------------------------------------------------------------------------------------
 
     @property

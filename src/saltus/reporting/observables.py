@@ -99,6 +99,16 @@ def observables(run: Any, functions: Mapping[str, Callable | str]) -> Observable
     return Observables(rows)
 
 
+def kept_series(run: Any, name: str, variable: str) -> np.ndarray:
+    """(chains, draws, ...) of a variable that the run holds, for an observable of this name."""
+    return _kept(run, name, variable, "")
+
+
+def mean_row(name: str, x: np.ndarray) -> Observable:
+    """The mean of x (chains, draws), with its error."""
+    return _row(name, x, float(ess_of_chains(x[:, None, :])[0]), float(split_rhat(x[:, None, :])[0]))
+
+
 def _series(run: Any, name: str, fn: Any, group: str = "") -> np.ndarray:
     """(chains, draws, ...) of one observable."""
     if isinstance(fn, str):

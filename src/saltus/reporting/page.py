@@ -31,7 +31,14 @@ def _header(s: Summary) -> list[str]:
     drawn += f", after {counted(a.get('num_warmup', '?'), 'warm-up step')}; seed {a.get('seed', '?')}{'' if why else '; complete'}"
     told = {"target": a.get("target", "?"), "sampler": a.get("sampler", "?"), "tuning": a.get("tuning", ""), "draws": drawn}
     told["ended"] = f"INCOMPLETE ({why}): {a.get('num_draws', '?')} draws were asked for" if why else ""
-    told |= {"thin": _thinning(s), "time": _times(s), "race": _race(s), "accepted": _accepted(s), "jump": _jump(s)}
+    told |= {
+        "thin": _thinning(s),
+        "time": _times(s),
+        "race": _race(s),
+        "swaps": a.get("swaps", ""),
+        "accepted": _accepted(s),
+        "jump": _jump(s),
+    }
     return [
         f"Summary of a run of saltus {a.get('inference_library_version', '')}",
         *(line for label, text in told.items() if text for line in _labelled(label, str(text))),

@@ -141,6 +141,7 @@ def attributes_of(plan: Plan, run: Run, reason: str) -> dict[str, Any]:
         "complete": int(not reason),
         "incomplete_because": reason,
         "undefined": run.chains.undefined,
+        **run.chains.counts,
     }
 
 

@@ -12,6 +12,9 @@ from .._record import as_array, as_sequence, as_size, fill, record, shown
 from ..errors import TargetError
 from ..neighbours import Incidence, greedy_colours
 from ..spaces import Space
+from .colouring import quick_colours
+
+_MANY = 2**17  # edges from which colours are found without a loop over sites
 
 
 @record
@@ -57,7 +60,7 @@ class Graph:
         num_sites = as_size(num_sites, "num_sites", TargetError, most=2**31 - 1)
         incidence = Incidence(edges, num_sites)
         edges = np.asarray(incidence.edges)
-        colours = greedy_colours(edges, num_sites) if colours is None else as_array(colours, "colours", TargetError)
+        colours = _coloured(edges, num_sites) if colours is None else as_array(colours, "colours", TargetError)
         colours = np.asarray(colours)
         if colours.shape != (num_sites,):
             raise TargetError(
@@ -68,13 +71,13 @@ class Graph:
             raise TargetError(
                 "`colours` is not a colouring.", expected="different colours at the ends of an edge", found=f"edge {edges[row]}"
             )
-        groups = [np.flatnonzero(colours == c) for c in np.unique(colours)]
+        names, numbers = np.unique(colours, return_inverse=True)
+        groups = [np.flatnonzero(colours == name) for name in names]
         blocks = np.full((len(groups), max(map(len, groups))), num_sites, np.int32)
         for block, group in zip(blocks, groups, strict=True):
             block[: len(group)] = group
         with jax.ensure_compile_time_eval():
-            numbers = np.unique(colours, return_inverse=True)[1].astype(np.int32)
-            fill(self, incidence=incidence, blocks=jnp.asarray(blocks), colours=jnp.asarray(numbers.ravel()))
+            fill(self, incidence=incidence, blocks=jnp.asarray(blocks), colours=jnp.asarray(numbers.ravel().astype(np.int32)))
 
     def __repr__(self) -> str:
         return f"Graph({self.incidence.num_sites} sites, {self.incidence.num_edges} edges, {len(self.blocks)} colours)"
@@ -89,6 +92,12 @@ class Graph:
                 "The graph does not fit the space.", expected=f"{space.num_sites} sites", found=f"{self.incidence.num_sites}"
             )
         return self
+
+
+def _coloured(edges: np.ndarray, num_sites: int) -> np.ndarray:
+    """Few colours for a small graph; for a large one those that are found quickly."""
+    quick = quick_colours(edges, num_sites) if len(edges) > _MANY else None
+    return greedy_colours(edges, num_sites) if quick is None else quick
 
 
 def _listed(row: Any) -> list:

@@ -1,4 +1,4 @@
-"""Periodic lattices by shifts of flat vectors: whole, or as the two halves of a checkerboard."""
+"""Lattices by shifts of flat vectors: whole, or as the two halves of a checkerboard."""
 
 from __future__ import annotations
 
@@ -21,30 +21,35 @@ from ..moves import over_values
 
 
 class Shifts:
-    """s (..., d) on a periodic lattice, seen from its neighbours.
+    """s (..., d) on a lattice, seen from its neighbours; sides are periodic unless `periodic` says otherwise, one word an axis.
 
     Shifts of the flat vector, wrapped round once in a copy that is longer by a row at both ends: slices of that copy
     are plain loads, several times as fast as rolls of the lattice (`python -m benchmarks choices`).
     """
 
-    def __init__(self, shape: tuple[int, ...], s: jax.Array):
+    def __init__(self, shape: tuple[int, ...], s: jax.Array, periodic: tuple[bool, ...] | None = None):
         d = math.prod(shape)
         row = self.row = d // shape[0]
         self.shape, self.index = shape, np.indices(shape).reshape(len(shape), d)
+        self.periodic = periodic or (True,) * len(shape)
         self.longer = stored(lambda s: jnp.concatenate([s[..., d - row :], s, s[..., :row]], axis=-1), s)
 
     def by(self, places: int) -> jax.Array:
         """s of the site so many places further on, up to a row away."""
         return jax.lax.slice_in_dim(self.longer, self.row + places, self.longer.shape[-1] - self.row + places, axis=-1)
 
+    def next(self, axis: int, way: int) -> jax.Array:
+        """s of the neighbour of every site along an axis, after it (way 1) or before it (-1); 0 beyond an open side."""
+        side, step = self.shape[axis], math.prod(self.shape[axis + 1 :])
+        found, inside = self.by(way * step), self.index[axis] < side - 1 if way > 0 else self.index[axis] > 0
+        if not self.periodic[axis]:
+            return jnp.where(inside, found, jnp.zeros((), found.dtype))
+        return jnp.where(inside, found, self.by(way * (step - step * side))) if axis else found
+
     def along(self, axis: int) -> jax.Array:
         """The sum of both neighbours of every site along an axis, or the one where the side is 2."""
-        side, step = self.shape[axis], math.prod(self.shape[axis + 1 :])
-        after, before = self.by(step), self.by(-step)
-        if axis:
-            after = jnp.where(self.index[axis] < side - 1, after, self.by(step - step * side))
-            before = jnp.where(self.index[axis] > 0, before, self.by(step * side - step))
-        return after + before if side > 2 else after
+        after = self.next(axis, 1)
+        return after if self.shape[axis] == 2 and self.periodic[axis] else after + self.next(axis, -1)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
-"""Pairwise interactions of sites: periodic lattices by shifts, any graph by padded neighbour tables; nothing d x d."""
+"""Who interacts, and how strongly: from a lattice, a graph, a matrix or a list of edges, as a person has it."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,124 +11,95 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._fusion import stored
-from .._record import as_array, as_size, is_concrete, record, shown, static
+from .._record import as_float, is_concrete, shown
 from ..errors import TargetError
-from ..neighbours import Incidence
-from ..preconditioners import Sparse
 from ..structure import Graph
-from .checkerboard import Checkerboard, Halves, Shifts, pulled, weighted
+from .graphs import Edges, read_graph
+from .sites import KEPT, Full, Lattice, Network, lattice
 
-Spread = Callable[[jax.Array], jax.Array]
-KEPT = 16  # lattices and graphs, with the functions of their targets
-
-
-@record
-class Lattice:
-    """A periodic lattice, each edge once (a side of two sites has one edge, not two). Coupling: one number, or one per axis."""
-
-    graph: Graph
-    shape: tuple[int, ...] = static()
-
-    @property
-    def num_sites(self) -> int:
-        return math.prod(self.shape)
-
-    def axes(self) -> list[int]:
-        return [axis for axis, side in enumerate(self.shape) if side > 1]
-
-    def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        """sum_j J_ij s_j for every site; s is (..., d), of floats or small integers."""
-        return pulled(coupling, self.near(coupling, s))
-
-    def near(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        """What `pulled` makes a pull of: sum_j s_j, as small as s is, where all edges have one coupling; else the pull itself."""
-        if not self.axes():
-            return jnp.zeros_like(s)
-        shifts = Shifts(self.shape, s)
-        return weighted(coupling, {axis: shifts.along(axis) for axis in self.axes()})
-
-    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> Halves | None:
-        """The closed forms of either colour, where there are two; for the arguments see `Halves`."""
-        return Halves(Checkerboard(self.shape), spread, field, packed) if all(side % 2 == 0 for side in self.shape) else None
-
-    def weights(self, coupling: jax.Array) -> jax.Array:
-        """One coupling per edge, in the order of the graph's edges."""
-        per_axis = [len(_axis_edges(self.shape, axis)) for axis in self.axes()]
-        coupling = jnp.broadcast_to(coupling, (len(self.shape),))[np.array(self.axes(), int)]
-        return jnp.repeat(coupling, np.array(per_axis, int), total_repeat_length=sum(per_axis))
-
-    def check(self, coupling: jax.Array) -> None:
-        if coupling.shape not in ((), (len(self.shape),)):
-            raise _wrong_coupling(coupling, f"a number, or one per axis: shape ({len(self.shape)},)")
+_FULL, _LARGEST = 0.25, 4096  # share of all pairs from which a matrix is kept as it is; sites of such a matrix
 
 
-@record
-class Network:
-    """Any graph; coupling: one number, or one per edge."""
+@dataclass(frozen=True)
+class Interaction:
+    """Sites, their coupling as `sites` needs it, and names of the sites where the graph has them."""
 
-    graph: Graph
-
-    @property
-    def num_sites(self) -> int:
-        return self.graph.incidence.num_sites
-
-    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> None:
-        """None: sites of one colour lie anywhere, and would have to be gathered."""
-
-    def pull(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        return pulled(coupling, self.near(coupling, s))
-
-    def near(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        if s.ndim > 1:
-            return jax.vmap(self.near, (None, 0))(coupling, s)
-        return stored(self._near, coupling, s.astype(coupling.dtype))  # a processor gathers floats faster than small integers
-
-    def _near(self, coupling: jax.Array, s: jax.Array) -> jax.Array:
-        if not coupling.ndim:
-            return self.graph.incidence.sum(lambda edge, other, sign: s[other])
-        return self.graph.incidence.sum(lambda edge, other, sign: coupling[edge] * s[other])
-
-    def weights(self, coupling: jax.Array) -> jax.Array:
-        return jnp.broadcast_to(coupling, (self.graph.incidence.num_edges,))
-
-    def check(self, coupling: jax.Array) -> None:
-        if coupling.shape not in ((), (self.graph.incidence.num_edges,)):
-            raise _wrong_coupling(coupling, f"a number, or one per edge: shape ({self.graph.incidence.num_edges},)")
+    sites: Any
+    coupling: jax.Array
+    names: tuple[str, ...] | None = None
 
 
-def _wrong_coupling(coupling: jax.Array, expected: str) -> TargetError:
-    return TargetError("`coupling` does not fit.", expected=expected, found=f"shape {coupling.shape}")
+def interaction(shape_or_graph: Any, coupling: Any = 1.0, periodic: Any = True, full: bool = False) -> Interaction:
+    """Who interacts, and how strongly. The same `sites` for the same lattice or graph: targets that differ in params only
+    share their functions.
 
-
-def interaction(shape_or_graph: Any) -> Lattice | Network:
-    """A tuple of sides is a periodic lattice; a `saltus.Graph` or an (m, 2) array of edges is a graph.
-
-    The same object for the same lattice or graph, so that targets that differ in params only share their functions.
+    shape_or_graph: a tuple of sides, what `lattice` or `triangular` returned, a `saltus.Graph`, a graph of networkx, a matrix
+        of couplings (scipy's sparse ones too), or a list of edges (i, j) or (i, j, J) with any labels.
+    coupling: a number, or one per axis or bond. Where edges have weights of their own, None or a number that multiplies them; or
+        the name of the edges' attribute that holds them.
+    full: whether a matrix may be kept as it is.
     """
-    if isinstance(shape_or_graph, Graph):
-        return _network(_Known.of(shape_or_graph)) if is_concrete(shape_or_graph) else Network(shape_or_graph)
-    if isinstance(shape_or_graph, tuple) and shape_or_graph and all(isinstance(n, (int, np.integer)) for n in shape_or_graph):
-        return _lattice(tuple(as_size(n, "shape", TargetError) for n in shape_or_graph))
-    try:
-        edges = np.asarray(as_array(shape_or_graph, "shape", TargetError))
-    except TargetError:
-        edges = np.zeros(0)
-    if edges.ndim != 2 or edges.shape[-1] != 2 or edges.dtype.kind not in "iu" or not len(edges):
+    attribute = coupling if isinstance(coupling, str) else "weight"
+    coupling = None if coupling is None or isinstance(coupling, str) else as_float(coupling, "coupling", TargetError)
+    sites = _known_sites(shape_or_graph, periodic)
+    if sites is not None:
+        if coupling is None:
+            raise TargetError(
+                "`coupling` is missing.", expected="a number, or one per bond", hint="this graph has no weights of its own"
+            )
+        return Interaction(*sites.fitted(coupling))
+    told = read_graph(shape_or_graph, attribute)
+    if told is None:
         raise TargetError(
             "The lattice or graph is not understood.",
-            expected="a tuple of sides such as (10, 10), a saltus.Graph, or an (m, 2) array of edges",
+            expected="a tuple of sides such as (10, 10), saltus.targets.triangular(shape), a saltus.Graph, a graph of networkx, "
+            "a matrix of couplings, or a list of edges (i, j) or (i, j, J)",
             found=f"{type(shape_or_graph).__name__} {shown(shape_or_graph)}",
         )
-    return interaction(Graph.from_edges(edges, int(edges.max()) + 1))
+    return _of_edges(told, coupling, full)
+
+
+def _known_sites(given: Any, periodic: Any) -> Lattice | Network | None:
+    if isinstance(given, (Lattice, Network)):
+        return given
+    if isinstance(given, Graph):
+        sites = Network(given, (given.incidence.num_sites,))
+        return _network(_Known.of(given)) if is_concrete(given) else sites
+    if isinstance(given, tuple) and given and all(isinstance(n, (int, np.integer)) for n in given):
+        return lattice(given, periodic)
+    return None
+
+
+def _of_edges(told: Edges, coupling: jax.Array | None, full: bool) -> Interaction:
+    m, d = len(told.edges), told.num_sites
+    J = _of_given_edges(told, coupling) if coupling is not None and coupling.ndim else coupling
+    if told.weights is not None:
+        if J is not None and J.ndim:
+            expected = "None or a number, which multiplies them"
+            raise TargetError("The edges have couplings of their own.", expected=expected, found=f"shape {J.shape}")
+        J = as_float(told.weights, "coupling", TargetError) * (1.0 if J is None else J)
+    if J is None:
+        raise TargetError(
+            "`coupling` is missing.", expected="a number, or one per edge", hint="these edges have no weights of their own"
+        )
+    if full and told.weights is not None and d <= _LARGEST and m > _FULL * d * (d - 1) / 2:
+        i, j = told.edges.T
+        return Interaction(_full(d), jnp.zeros((d, d), J.dtype).at[i, j].set(J).at[j, i].set(J), told.names)
+    sites = _network(_Known.of(Graph.from_edges(told.edges, d)))
+    return Interaction(*sites.fitted(J), told.names)
+
+
+def _of_given_edges(told: Edges, coupling: jax.Array) -> jax.Array:
+    """Couplings of the edges that were given, added where edges were merged."""
+    if told.merged is None or coupling.shape != told.merged.shape:
+        return coupling
+    real = told.merged >= 0
+    return jnp.zeros(len(told.edges), coupling.dtype).at[told.merged[real]].add(coupling[real])
 
 
 @functools.lru_cache(maxsize=KEPT)
-def _lattice(shape: tuple[int, ...]) -> Lattice:
-    axes = [_axis_edges(shape, axis) for axis, side in enumerate(shape) if side > 1]
-    edges = np.concatenate(axes) if axes else np.zeros((0, 2), int)
-    parity = np.indices(shape).sum(0).ravel() % 2 if all(side % 2 == 0 for side in shape) else None
-    return Lattice(Graph.from_edges(edges, math.prod(shape), parity), shape)
+def _full(num_sites: int) -> Full:
+    return Full(None, (num_sites,))
 
 
 @dataclass(frozen=True)
@@ -148,20 +117,16 @@ class _Known:
 
 @functools.lru_cache(maxsize=KEPT)
 def _network(known: _Known) -> Network:
-    return Network(known.graph)
+    return Network(known.graph, (known.graph.incidence.num_sites,))
 
 
-def _axis_edges(shape: tuple[int, ...], axis: int) -> np.ndarray:
-    """Edges along one axis, wrapping round; one edge, not two, where the side is 2."""
-    index = np.arange(math.prod(shape)).reshape(shape)
-    if shape[axis] == 2:
-        first, second = np.split(index, 2, axis=axis)
-    else:
-        first, second = index, np.roll(index, -1, axis=axis)
-    return np.stack([first.ravel(), second.ravel()], axis=1)
-
-
-def coupling_matrix(sites: Lattice | Network, coupling: jax.Array, copies: int = 1) -> Sparse:
-    """The interactions as a Sparse matrix, one copy per category."""
-    incidence: Incidence = sites.graph.incidence
-    return Sparse(incidence, sites.weights(coupling), copies=copies)
+def site_field(given: Any, sites: Any, each: tuple[int, ...] = ()) -> jax.Array:
+    """h: a number, one per value where sites have several numbers (`each`), or one per site, as (d,) or of the lattice's shape."""
+    h = as_float(given, "field", TargetError)
+    if h.shape in ((), each):
+        return h
+    if h.shape in ((sites.num_sites, *each), (*sites.shape, *each)):
+        return h.reshape(sites.num_sites, *each)
+    fitting = [*([each] if each else []), (sites.num_sites, *each), *([(*sites.shape, *each)] if len(sites.shape) > 1 else [])]
+    expected = "a number, or shape " + " or ".join(map(str, fitting))
+    raise TargetError("`field` does not fit.", expected=expected, found=f"shape {h.shape}")

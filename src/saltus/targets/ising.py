@@ -9,36 +9,37 @@ from typing import Any
 import jax
 
 from .._fusion import total
-from .._record import as_float
-from ..errors import TargetError
 from ..local import ClosedForm
 from ..spaces import Spin
 from ..structure import Quadratic
 from ..target import Target
 from .checkerboard import pulled
-from .interaction import KEPT, coupling_matrix, interaction
+from .interaction import interaction, site_field
+from .sites import KEPT
 
 
-def ising(shape_or_graph: Any, coupling: Any, field: Any = 0.0) -> Target:
+def ising(shape_or_graph: Any, coupling: Any = None, field: Any = 0.0, *, periodic: Any = True) -> Target:
     r"""f(x) = sum over edges, each once, of J_ij x_i x_j + sum_i h_i x_i, x in {-1, +1}.
 
-    shape_or_graph: sides of a periodic lattice, e.g. (10, 10), a `saltus.Graph`, or an (m, 2) array of edges.
-    coupling: J, a number, one per axis of a lattice, or one per edge of a graph. The paper's model is 0.4 on (10, 10).
-    field: h, a number or one per site.
+    shape_or_graph: who interacts.
+        a tuple of sides: a square or cubic lattice, e.g. (10, 10) or (8, 8, 8);
+        `saltus.targets.triangular(shape)`;
+        a `saltus.Graph`, or a graph of networkx with any labels, whose edges may have a `weight`;
+        a matrix J (d, d), dense or scipy's sparse, symmetric or triangular: J_ij is the coupling of the pair, counted once;
+        a list of edges (i, j) or (i, j, J), with sites 0, 1, ... or any labels.
+    coupling: J, a number; one per axis of a lattice; one per bond, in the order of `saltus.targets.lattice(shape).edges` or as an
+        array (axes, *shape) of the bonds from each site on along each axis; one per edge of a graph. Negative: antiferromagnetic.
+        Where edges have weights: None, or a number that multiplies them, or the name of another attribute. The paper's is 0.4.
+    field: h, a number, one per site, or an array of the lattice's shape.
+    periodic: of a lattice: True, False (open sides), or one of them for each axis.
+    Self-loops are left out, duplicate edges merged, with a warning. TargetError where something does not fit.
     Differences are exact and free, D_i(v) = (v - x_i) (sum_j J_ij x_j + h_i); BlockGibbs and coloured Gibbs apply.
     """
-    sites = interaction(shape_or_graph)
-    coupling = as_float(coupling, "coupling", TargetError)
-    sites.check(coupling)
-    field = as_float(field, "field", TargetError)
-    if field.shape not in ((), (sites.num_sites,)):
-        raise TargetError(
-            "`field` does not fit.", expected=f"a number, or shape ({sites.num_sites},)", found=f"shape {field.shape}"
-        )
-    log_prob, exact, structure = _functions(sites)
-    params = {"coupling": coupling, "field": field}
-    space = Spin(sites.num_sites)
-    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+    told = interaction(shape_or_graph, coupling, periodic, full=True)
+    params = {"coupling": told.coupling, "field": site_field(field, told.sites)}
+    log_prob, exact, structure = _functions(told.sites)
+    space = Spin(told.sites.num_sites)  # what follows is proved by the tests
+    return Target(log_prob, space, params, differences=exact, structure=structure, names=told.names, verify=False)
 
 
 @functools.lru_cache(maxsize=KEPT)
@@ -60,7 +61,7 @@ def _functions(sites: Any) -> tuple[Callable, ClosedForm, Callable]:
         return _packed(pulled(params["coupling"], near) + params["field"])
 
     def structure(params: dict) -> tuple:
-        return Quadratic(params["field"], coupling_matrix(sites, params["coupling"])), sites.graph
+        return sites.structures(Quadratic(params["field"], sites.matrix(params["coupling"])))
 
     halves = sites.halves(_spins, _field, _packed)
     return log_prob, ClosedForm(differences, exact=True, both=both, table=table, halves=halves), structure

@@ -10,33 +10,29 @@ import jax
 import jax.numpy as jnp
 
 from .._fusion import stored, total
-from .._record import as_float
-from ..errors import TargetError
 from ..local import ClosedForm
 from ..moves import over_values
 from ..spaces import Categorical
 from ..structure import Quadratic
 from ..target import Target
 from .checkerboard import pulled
-from .interaction import KEPT, coupling_matrix, interaction
+from .interaction import interaction, site_field
+from .sites import KEPT
 
 
-def potts(shape_or_graph: Any, num_states: int, coupling: Any, field: Any = 0.0) -> Target:
+def potts(shape_or_graph: Any, num_states: int, coupling: Any = None, field: Any = 0.0, *, periodic: Any = True) -> Target:
     r"""f(s) = sum over edges, each once, of J_ij [c_i = c_j] + sum_i h_i(c_i); s is one-hot.
 
-    shape_or_graph, coupling: as in `ising`. field: h, a number, one per state (k,), or one per site and state (d, k).
+    shape_or_graph, coupling, periodic: as in `ising`.
+    num_states: k, at least 2.
+    field: h, a number, one per state (k,), or one per site and state, as (d, k) or (*shape, k).
     Differences are exact and free: D_i(v) = sum_j J_ij [c_j = v] + h_i(v), up to its value at the current state.
     """
-    sites = interaction(shape_or_graph)
-    space = Categorical(sites.num_sites, num_states)
-    coupling = as_float(coupling, "coupling", TargetError)
-    sites.check(coupling)
-    field = as_float(field, "field", TargetError)
-    if field.shape not in ((), (num_states,), space.shape):
-        raise TargetError("`field` does not fit.", expected=f"shape ({num_states},) or {space.shape}", found=f"shape {field.shape}")
-    log_prob, exact, structure = _functions(sites, space)
-    params = {"coupling": coupling, "field": field}
-    return Target(log_prob, space, params, differences=exact, structure=structure, verify=False)  # proved by the tests
+    told = interaction(shape_or_graph, coupling, periodic)
+    space = Categorical(told.sites.num_sites, num_states)
+    params = {"coupling": told.coupling, "field": site_field(field, told.sites, (space.num_values,))}
+    log_prob, exact, structure = _functions(told.sites, space)  # proved by the tests
+    return Target(log_prob, space, params, differences=exact, structure=structure, names=told.names, verify=False)
 
 
 @functools.lru_cache(maxsize=KEPT)
@@ -67,7 +63,7 @@ def _functions(sites: Any, space: Categorical) -> tuple[Callable, ClosedForm, Ca
 
     def structure(params: dict) -> tuple:
         b = jnp.broadcast_to(params["field"], space.shape).ravel()
-        return Quadratic(b, coupling_matrix(sites, params["coupling"], num_states)), sites.graph
+        return sites.structures(Quadratic(b, sites.matrix(params["coupling"], num_states)))
 
     halves = sites.halves(one_hot, _field, packed)
     return log_prob, ClosedForm(differences, exact=True, both=both, table=table, halves=halves), structure

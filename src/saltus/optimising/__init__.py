@@ -1,0 +1,5 @@
+"""The most probable state."""
+
+from .optimise import Optimum, optimise
+
+__all__ = ["Optimum", "optimise"]
