@@ -9,6 +9,7 @@
 #   make torture                    crashes, kills, full disks, flipped bits, crowds; outputs are kept in torture/results (delete one to repeat it);
 #                                   an interrupted row goes on where it was; TORTURE_SECONDS=600 ends each row after ten minutes
 #   make torture-quick              a few trials of each row, in a few minutes
+#   make explorer                   the page of `saltus explore` anew, from web/explorer (needs node and npm)
 #   make bench                      the speed table, goal by goal; results are kept in benchmarks/results/speed (delete one to repeat it)
 #   make bench-first                a first sample of four targets: seconds, agreement, what the race cost
 #   make bench-race                 does sampler="auto" pick well? on ten targets, results in benchmarks/results
@@ -20,7 +21,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo reproduce wheel test test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
+.PHONY: demo explorer reproduce wheel test test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -44,12 +45,22 @@ wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 	$(BIN)/python -m zipfile -l dist/saltus-*.whl
 
+# Packages of node, for the explorer's page and for tests in a browser; only where node is there.
+web/node_modules/.ready: web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --silent
+	touch $@
+
+explorer: web/node_modules/.ready
+	cd web && npm run --silent types && npm run --silent build
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Where node or its packages cannot be had, the tests in a browser are skipped and say so.
 test: lint
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory web/node_modules/.ready || echo "npm ci failed: no tests in a browser"; fi
 	SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full"
 
 # What `make test` leaves out. A file that has passed is not run again, so an interrupted run goes on.

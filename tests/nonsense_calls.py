@@ -137,6 +137,7 @@ def calls(folder):
             dict(target=TARGET, seconds=None, seed=0, steps=3, kernel=GIBBS, num_chains=2, initial=None),
         ),
         "observables": (saltus.observables, dict(run=run, functions={"sum": jnp.sum})),
+        "report": (saltus.report, dict(run=run, path=folder / "report.html", overwrite=True)),
         "save": (saltus.save, dict(run=run, path=folder / "saved.nc", overwrite=True)),
         "status": (saltus.status, dict(path=folder / "run.ckpt")),
         "verify": (saltus.verify, dict(path=folder / "run.ckpt")),

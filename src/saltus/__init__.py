@@ -52,7 +52,7 @@ if _TYPE_CHECKING:
     from .evidence import log_likelihood, log_z
     from .optimising import optimise
     from .race import check, race_of
-    from .reporting import lattice_observables, observables, summary
+    from .reporting import lattice_observables, observables, report, summary
     from .run import kernel_of, resume, sample, save, status, verify
     from .run import open_run as open
     from .tuning import find_ladder, tune
@@ -78,6 +78,7 @@ _LATER = {
     "open": (".run", "open_run"),
     "optimise": (".optimising", "optimise"),
     "race_of": (".race", "race_of"),
+    "report": (".reporting", "report"),
     "resume": (".run", "resume"),
     "sample": (".run", "sample"),
     "save": (".run", "save"),
@@ -174,6 +175,7 @@ __all__ = [
     "optimise",
     "race_of",
     "random",
+    "report",
     "resume",
     "sample",
     "save",

@@ -120,6 +120,8 @@ VALID = {
     "resume": ["nothing.ckpt", "model.py:target"],
     "status": ["nothing.ckpt"],
     "summary": ["nothing.zarr"],
+    "explore": ["--no-browser", "-o", "explorer.html"],
+    "report": ["nothing.zarr", "-o", "report.html"],
     "verify": ["nothing.zarr"],
     "check": ["model.py:target", "--small"],
     "tune": ["model.py:target", "--sampler", "uniform-mh"],

@@ -19,7 +19,7 @@ import saltus
 from ..errors import RunError, SaltusError
 from ..kernels import samplers
 from . import BAD_INPUT, COMPLETE
-from .help import APP, CHECK, DEMO, RESUME, SAMPLE, SUMMARY, TUNE
+from .help import APP, CHECK, DEMO, EXPLORE, REPORT, RESUME, SAMPLE, SUMMARY, TUNE
 
 SAMPLER = Group("Sampler", sort_key=1)
 RUN = Group("Run", sort_key=2)
@@ -267,6 +267,27 @@ def summary(
     return COMPLETE
 
 
+@app.command(help_epilogue=REPORT, usage="Usage: saltus report PATH [OPTIONS] -o REPORT.html", sort_key=4.05)
+def report(
+    path: Annotated[Path, Parameter(help="run.nc or run.zarr.")],
+    /,
+    *,
+    output: Annotated[Path, option(DISK, "The page to write.", "FILE.html", alias="-o")],
+    overwrite: Annotated[bool, option(DISK, "Replace an existing page.", show_default=False)] = False,
+) -> int:
+    """Show a run as one HTML page: verdict, choice of the sampler, traces, marginals, what to doubt.
+
+    The page needs no network and no other file. Of more than 10^5 draws it looks at so many, evenly chosen.
+    """
+    from .ending import tell
+    from .output import check_report
+
+    check_report(output, overwrite, shown=f"-o {output}", hint="--overwrite replaces it")
+    saltus.report(saltus.open(path), output, overwrite=overwrite)
+    tell(f"written to {output}")
+    return COMPLETE
+
+
 @app.command(help_epilogue="", usage="Usage: saltus verify PATH", sort_key=4.2)
 def verify(path: Annotated[Path, Parameter(help="A checkpoint, run.zarr, run.nc or a trained model.")], /) -> int:
     """Is a run on the disk whole? All of it is read and held against its checksums."""
@@ -353,6 +374,26 @@ def demo(
     from .ending import tell
 
     show(output, seed, progress=not no_progress, tell=tell)
+    return COMPLETE
+
+
+@app.command(help_epilogue=EXPLORE, usage="Usage: saltus explore [OPTIONS]", sort_key=1.5)
+def explore(
+    *,
+    output: Annotated[
+        Path | None, option(DISK, "Write the page there instead of showing the one that is installed.", "FILE.html", alias="-o")
+    ] = None,
+    overwrite: Annotated[bool, option(DISK, "Replace an existing page.", show_default=False)] = False,
+    no_browser: Annotated[bool, option(OTHER, "Say where the page is, and open nothing.", show_default=False)] = False,
+) -> int:
+    """See how samplers propose, on a lattice of two sites that you can drag.
+
+    Opens a page in the browser: target, proposal, true local distribution, acceptance, and a running chain. It needs no network.
+    """
+    from ..explorer import explore as show
+    from .ending import tell
+
+    tell(show(output, overwrite=overwrite, browser=not no_browser))
     return COMPLETE
 
 

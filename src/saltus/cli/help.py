@@ -77,6 +77,16 @@ SUMMARY = """\
   saltus summary run.nc
   saltus summary run.zarr --sites 50
 """
+EXPLORE = """\
+[bold]Examples[/]
+  saltus explore
+  saltus explore --no-browser -o explorer.html
+"""
+REPORT = """\
+[bold]Examples[/]
+  saltus report run.nc -o report.html
+  saltus report run.zarr --overwrite -o report.html
+"""
 CHECK = """\
 [bold]Examples[/]
   saltus check model.py:target

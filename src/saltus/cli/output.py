@@ -15,7 +15,10 @@ from typing import Any
 from ..engine import disk
 from ..engine.store import taken
 from ..errors import StorageError
+from ..reporting.report import check_report
 from ..run.saving import check_output, save
+
+__all__ = ["Output", "check_report", "read_output"]
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,8 @@ class Chains:
         """What the kernel counted on the way, such as the round trips of replicas."""
         if type(self.kernel).counts is Kernel.counts:
             return {}
-        return self.kernel.counts(jax.tree.map(lambda x: x[: self.num], fetch(self.carry.states)))
+        states = [fetch(carry.states) for carry in self.carries]
+        return self.kernel.counts(jax.tree.map(lambda *x: np.concatenate(x)[: self.num], *states))
 
     # ---- in a checkpoint -----------------------------------------------------------------------------------------
 

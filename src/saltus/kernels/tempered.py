@@ -296,7 +296,13 @@ class Tempered(Kernel):
     def counts(self, states: Replicas) -> dict[str, Any]:
         """Round trips, barrier and swaps since the first step, warm-up included."""
         told = self.swaps(states)
-        return {"round_trips": told.round_trips, "barrier": round(told.barrier, 4), "swaps": repr(told)}
+        rejection = [round(float(r), 4) for r in told.rejection]
+        return {
+            "round_trips": told.round_trips,
+            "barrier": round(told.barrier, 4),
+            "swaps": repr(told),
+            "swap_rejection": rejection,
+        }
 
     # ---- all rungs at once ---------------------------------------------------------------------------------------
 

@@ -48,11 +48,11 @@ def summary(run: xr.DataTree, sites: int = 10) -> Summary:
     2000 sites, ESS and R-hat are those of 2000, evenly spaced.
     """
     shown = as_size(sites, "sites", SaltusError, least=0)
-    _check_run(run)
+    check_run(run)
     return Summary(**vars(judge(run)), shown=shown)
 
 
-def _check_run(run: Any) -> None:
+def check_run(run: Any) -> None:
     """SaltusError where this is no run of saltus."""
     attributes = getattr(run, "attrs", {})
     if not hasattr(run, "children") or attributes.get("inference_library") != "saltus":
