@@ -113,7 +113,7 @@ def calls(folder):
     """{name: (callable, valid arguments)}; folder: an empty one to write into."""
     sample_options = dict(progress=False, time_limit=None, checkpoint=None, checkpoint_every=10.0, store=None, overwrite=False)
     train = dict(TRAIN, sampler=GIBBS, optimiser=optax.sgd(0.1), time_limit=None, checkpoint=None, checkpoint_every=10.0)
-    train |= dict(stop_on_divergence=True, overwrite=False)
+    train |= dict(stop_on_divergence=True, overwrite=False, change=None, callback=None, log=None, report_every=100)
     run = a_run()
     saltus.sample(TARGET, GIBBS, progress=False, **RUN, checkpoint=folder / "run.ckpt")
     training.pcd(LEARNED, DATA, **TRAIN, sampler=GIBBS, optimiser=optax.sgd(0.1), buffer_size=10, checkpoint=folder / "t.ckpt")
@@ -232,6 +232,10 @@ def calls(folder):
             dict(target=LEARNED, data=DATA, **train, buffer_size=10, buffer="uniform", visits="slices", reinitialise=0.0),
         ),
         "training.data_covariance": (training.data_covariance, dict(space=LEARNED.space, data=DATA)),
+        "training.Energy": (training.Energy, dict(weight=0.1)),
+        "training.history": (training.history, dict(path=folder / "t.ckpt")),
+        "training.mmd": (training.mmd, dict(x=DATA, y=DATA[:5])),
+        "training.picture": (training.picture, dict(states=DATA, shape=(1, 3), path=None, columns=2, scale=1, overwrite=False)),
         "training.load": (training.load, dict(path=folder / "t.ckpt", target=LEARNED)),
         "training.tempered": (training.tempered, dict(target=TARGET, beta=0.5)),
         "testing.check_kernel": (
@@ -292,7 +296,15 @@ def _l1(**arguments):
 EXEMPT = {
     "errors and warnings": {name for name in saltus.__all__ if name.endswith(("Error", "Warning"))}
     | {"training.DivergenceWarning"},
-    "results, filled by saltus": {"Info", "Point", "training.LogZ", "training.Trained", "testing.Moments", "testing.Report"}
+    "results, filled by saltus": {
+        "Info",
+        "Point",
+        "training.LogZ",
+        "training.Moment",
+        "training.Trained",
+        "testing.Moments",
+        "testing.Report",
+    }
     | {"diagnostics.AcceptanceBin", "diagnostics.Tally", "datasets.Images", "datasets.MaxCut", "datasets.Regression"},
     "a class to derive from": {"Kernel"},
     "needs blackjax: tests/bridges/test_mixed.py": {"mixed"},

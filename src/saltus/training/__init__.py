@@ -2,10 +2,30 @@
 
 from ..evidence import LogZ, ais, tempered
 from . import models
+from .callback import Moment
 from .choice import data_covariance
+from .history import history
 from .pcd import cd, pcd
-from .penalty import L1
+from .penalty import L1, Energy
+from .pictures import mmd, picture
 from .result import Trained, load
 from .train import DivergenceWarning
 
-__all__ = ["L1", "DivergenceWarning", "LogZ", "Trained", "ais", "cd", "data_covariance", "load", "models", "pcd", "tempered"]
+__all__ = [
+    "L1",
+    "DivergenceWarning",
+    "Energy",
+    "LogZ",
+    "Moment",
+    "Trained",
+    "ais",
+    "cd",
+    "data_covariance",
+    "history",
+    "load",
+    "mmd",
+    "models",
+    "pcd",
+    "picture",
+    "tempered",
+]

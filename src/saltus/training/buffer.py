@@ -10,40 +10,55 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
-from .._record import record
-from ..engine.starts import read_states
+from .._record import default_float, record, static
 from ..errors import TrainingError
-from ..spaces import Space
+from ..target import Target
+from .codes import read_codes
+from .models.hidden import observed_space
 
 VISITS = ("slices", "random")
 
 
 @record
 class Fresh:
-    """Where a chain begins: at independent sites with these probabilities (k, d), or at one of these codes (m, d)."""
+    """Where a chain begins: at independent sites with these probabilities (k, d), or at one of these codes (m, d).
+
+    hidden: further sites, of a part that is not observed; they begin at code 0.
+    """
 
     weights: Any  # None where there are rows
     rows: Any
+    hidden: int = static(default=0)
 
     def draw(self, key: jax.Array) -> jax.Array:
         """Codes of one new chain."""
         if self.rows is None:
-            return random.categorical(key, self.weights)
-        return self.rows[jax.random.randint(key, (), 0, self.rows.shape[0])].astype(jnp.int32)
+            return self.whole(random.categorical(key, self.weights))
+        return self.whole(self.rows[jax.random.randint(key, (), 0, self.rows.shape[0])].astype(jnp.int32))
+
+    def whole(self, codes: jax.Array) -> jax.Array:
+        """Codes (d,) of the observed part, as those of a state."""
+        return jnp.pad(codes, (0, self.hidden)) if self.hidden else codes
 
 
-def fresh_chains(space: Space, given: Any, data: np.ndarray) -> Fresh:
-    """given: "uniform", "marginals" (each site as often as in the data), "data", or states."""
-    d, k = space.num_sites, space.num_values
+def fresh_chains(target: Target, given: Any, data: np.ndarray) -> Fresh:
+    """given: "uniform", "marginals" (each site as often as in the data), "data", or states, of the observed part or of all.
+
+    data: codes of the observed part.
+    """
+    space = observed_space(target)
+    values, hidden = np.arange(space.num_values)[:, None], target.space.num_sites - space.num_sites
     if isinstance(given, str) and given == "uniform":
-        return Fresh(jnp.ones((k, d)), None)
+        return Fresh(jnp.asarray(values < space.num_values_per_site, default_float()), None, hidden)
     if isinstance(given, str) and given == "marginals":
-        return Fresh(jnp.asarray([(data == value).mean(axis=0) for value in range(k)]), None)
+        return Fresh(jnp.asarray([(data == value).mean(axis=0) for value in values.ravel()]), None, hidden)
     if isinstance(given, str) and given == "data":
-        return Fresh(None, jnp.asarray(data))
+        return Fresh(None, jnp.asarray(data), hidden)
     if isinstance(given, str):
         raise TrainingError("`buffer` is not known.", expected='"uniform", "marginals", "data", or states', found=repr(given))
-    return Fresh(None, jnp.asarray(read_states(space, given, "buffer")))
+    if hidden and isinstance(given, dict):
+        return Fresh(None, jnp.asarray(read_codes(target.space, given, "buffer")))
+    return Fresh(None, jnp.asarray(read_codes(space, given, "buffer")), hidden)
 
 
 class Visits:

@@ -10,19 +10,21 @@ from .._record import shown
 from ..engine.samplers import AUTO, check_kernel_fits, find_sampler, first_setting
 from ..engine.starts import read_states
 from ..errors import KernelError, TrainingError
-from ..kernels import Kernel, samplers
+from ..kernels import Gibbs, Kernel, samplers
 from ..kernels.pavg import covariance
 from ..spaces import Space
 from ..target import Target
+from .models.hidden import hidden_of
 
 
 def read_kernel(sampler: Any, target: Target, data: np.ndarray) -> tuple[Kernel, bool]:
     """(kernel, whether it should be retuned): an instance as it is; a class, a name or "auto" where its settings begin.
 
-    "auto" is the simplest that is guided by a local model. data: (num, d) codes.
+    "auto" is Gibbs where a model has hidden units, all of one side of which are drawn at once given the other, and else the
+    simplest that is guided by a local model. data: (num, d) codes of the observed part.
     """
     given = isinstance(sampler, Kernel)
-    kernel: Any = sampler if given else first_setting(_kind(sampler), target, data)
+    kernel: Any = sampler if given else first_setting(_kind(sampler, target), target, None if hidden_of(target) else data)
     check_kernel_fits(kernel, target)
     if kernel.weighted:
         raise KernelError(
@@ -34,8 +36,10 @@ def read_kernel(sampler: Any, target: Target, data: np.ndarray) -> tuple[Kernel,
     return kernel, not given
 
 
-def _kind(sampler: Any) -> Any:
+def _kind(sampler: Any, target: Target) -> Any:
     if isinstance(sampler, str) and sampler.lower() == AUTO:
+        if hidden_of(target):
+            return Gibbs
         return next(kind for kind in samplers().values() if kind.uses_local_model)
     return find_sampler(sampler)
 

@@ -15,32 +15,35 @@ import jax.numpy as jnp
 from .._record import record
 from ..errors import TrainingError
 from ..target import Target
-from .penalty import L1
+from .models.hidden import observed_log_prob, observed_space
 
 
 @record
 class Energies:
-    """Mean of -f over the data batch and over the samples, and the standard deviation of f within the data batch."""
+    """Mean of -f over the data batch and over the samples, the standard deviation of f within the data batch, and the loss."""
 
     data: jax.Array
     model: jax.Array
     spread: jax.Array
+    loss: jax.Array
 
 
-def gradient(target: Target, trained: Any, frozen: Any, data: jax.Array, samples: jax.Array, penalty: L1 | None) -> tuple:
-    """(gradient with respect to `trained`, Energies); data and samples are codes, (batch, d)."""
-    states = target.space.embed(jnp.concatenate([data, samples]))
+def gradient(target: Target, trained: Any, frozen: Any, data: jax.Array, samples: jax.Array, penalties: tuple) -> tuple:
+    """(gradient with respect to `trained`, Energies); data and samples are codes, (batch, d), of the observed part."""
+    states, log_prob = observed_space(target).embed(jnp.concatenate([data, samples])), observed_log_prob(target)
 
-    def loss(trained: Any) -> tuple[jax.Array, jax.Array]:
+    def loss(trained: Any) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         params = combine(trained, frozen)
-        f = jax.vmap(lambda s: target.log_prob(params, s))(states)
+        f = jax.vmap(lambda s: log_prob(params, s))(states)
         of_data, of_model = f[: len(data)], f[len(data) :]
-        extra = 0 if penalty is None else penalty.value(params)
-        return jnp.mean(of_model) - jnp.mean(of_data) + extra, f
+        total = jnp.mean(of_model) - jnp.mean(of_data)
+        for penalty in penalties:
+            total = total + penalty.added(params, of_data, of_model)
+        return total, (f, total)
 
-    grad, f = jax.grad(loss, has_aux=True)(trained)
+    grad, (f, value) = jax.grad(loss, has_aux=True)(trained)
     of_data, of_model = f[: len(data)], f[len(data) :]
-    return grad, Energies(-jnp.mean(of_data), -jnp.mean(of_model), jnp.std(of_data))
+    return grad, Energies(-jnp.mean(of_data), -jnp.mean(of_model), jnp.std(of_data), value)
 
 
 def mask(params: Any, trainable: Any) -> tuple[bool, ...]:

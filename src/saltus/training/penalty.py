@@ -1,4 +1,4 @@
-"""The L1 penalty, as a subgradient inside the loss or as a proximal step after the optimiser's."""
+"""What is added to the loss: L1 of parameters, energies that grow, or a function of one's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._record import Number, as_flag, as_float, as_real, fill, record, static
+from .._record import Number, as_flag, as_float, as_real, default_float, fill, record, shown, static
 from ..errors import TrainingError
 
 
@@ -69,6 +69,9 @@ class L1:
             expected, found = "a number for every update, as optax schedules give", f"{type(cause).__name__}: {cause}"
             raise TrainingError("`learning_rate` is not a schedule.", expected=expected, found=found[:120]) from cause
 
+    def added(self, params: Any, of_data: jax.Array, of_samples: jax.Array) -> jax.Array:
+        return self.value(params)
+
     def value(self, params: Any) -> jax.Array:
         """What is added to the loss; 0 where the penalty is proximal."""
         if self.learning_rate is not None:
@@ -91,3 +94,83 @@ class L1:
             small = jnp.maximum(jnp.abs(seen) - rate * self.weight, 0).astype(seen.dtype)
             leaves[i] = leaves[i] - seen + jnp.sign(seen) * small
         return jax.tree.unflatten(tree, leaves)
+
+
+@record
+class Energy:
+    r"""weight · (mean f(data)² + mean f(samples)²): keeps the values of f near zero, in both batches.
+
+    $$ \text{loss} + \lambda \, (\text{mean}_b f_\theta(\text{data}_b)^2 + \text{mean}_b f_\theta(\text{sample}_b)^2) $$
+
+    For networks, whose f may drift by any constant and grow without need; not for models whose f is meant to be large, such as
+    an RBM of many units. weight: λ, a number >= 0; 0.001 to 0.1 are usual.
+    """
+
+    weight: Number
+
+    def __post_init__(self) -> None:
+        weight = as_float(self.weight, "weight", TrainingError)
+        if weight.ndim or not float(weight) >= 0:
+            raise TrainingError("`weight` is not usable.", expected="a number >= 0", found=shown(self.weight))
+        fill(self, weight=weight)
+
+    def mark(self, params: Any) -> str:
+        return f"Energy(weight={float(self.weight):g})"
+
+    def added(self, params: Any, of_data: jax.Array, of_samples: jax.Array) -> jax.Array:
+        return self.weight * (jnp.mean(of_data**2) + jnp.mean(of_samples**2))
+
+    def shrunk(self, params: Any, update: jax.Array) -> Any:
+        return params
+
+
+@record
+class Own:
+    """A function of the parameters and of f at both batches."""
+
+    fn: Callable = static()
+
+    def mark(self, params: Any) -> str:
+        return getattr(self.fn, "__qualname__", type(self.fn).__name__)
+
+    def added(self, params: Any, of_data: jax.Array, of_samples: jax.Array) -> jax.Array:
+        return self.fn(params, of_data, of_samples)
+
+    def shrunk(self, params: Any, update: jax.Array) -> Any:
+        return params
+
+    def check(self, params: Any) -> None:
+        """That it gives one number."""
+        expected = "a function of (params, f of the data, f of the samples) that returns one number"
+        batch = jax.ShapeDtypeStruct((2,), default_float())
+        try:
+            found = jax.eval_shape(self.fn, params, batch, batch)
+        except Exception as cause:
+            told = f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}"
+            raise TrainingError("The penalty failed.", expected=expected, found=told) from cause
+        if getattr(found, "shape", None) != () or not jnp.issubdtype(found.dtype, jnp.floating):
+            told = f"shape {found.shape}, {found.dtype}" if hasattr(found, "shape") else type(found).__name__
+            raise TrainingError("The penalty is not one number.", expected=expected, found=told, hint="sum it up: jnp.sum(...)")
+
+
+def read_penalties(penalty: Any, params: Any) -> tuple:
+    """One or several, as a tuple; TrainingError where one is not usable."""
+    if penalty is None:
+        return ()
+    given = list(penalty) if isinstance(penalty, (tuple, list)) else [penalty]
+    found = []
+    for each in given:
+        if isinstance(each, L1):
+            each.chosen(params)
+        elif callable(each) and not isinstance(each, (type, Energy)):
+            each = Own(each)
+            each.check(params)
+        elif not isinstance(each, Energy):
+            raise TrainingError(
+                "`penalty` is not known.",
+                expected="saltus.training.L1(weight, of=...), saltus.training.Energy(weight), a function, or several in a list",
+                found=shown(each),
+                hint="weight decay is part of the optimiser (optax.add_decayed_weights)",
+            )
+        found.append(each)
+    return tuple(found)

@@ -5,28 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .._record import default_float
 from ..engine.arguments import read_flag
 from ..engine.keys import seed_words
-from ..errors import TrainingError
 from ..kernels import Kernel
 from ..target import Target
 from .buffer import Visits, fresh_chains
-from .checkpoint import asked
+from .checkpoint import Asked
 from .choice import read_kernel
+from .data import Source, read_source
 from .loss import mask, partition
+from .models.hidden import observed_space
 from .optimiser import read_optimiser
-from .penalty import L1
+from .penalty import read_penalties
 from .retune import read_retune
-from .settings import Settings, check_defined, read_data, read_model, read_settings
+from .settings import Settings, check_defined, check_rows, read_model, read_settings
 from .update import Plan, State, first_chains
 from .watch import watch
 
-_DATA, _BUFFER = 0, 1  # the streams of row numbers
+_BUFFER = 1  # the stream of row numbers; 0 is that of the data
 
 
 @dataclass
@@ -36,10 +35,10 @@ class Job:
     settings: Settings
     plan: Plan
     target: Target
-    data: jax.Array
+    source: Source
     state: State
-    visits: tuple[Visits, Visits]
-    mark: tuple[dict[str, Any], dict[str, np.ndarray]]  # of the checkpoint
+    visits: Visits  # of the buffer
+    asked: Asked  # for the checkpoint
 
     @property
     def kernel(self) -> Kernel:
@@ -50,20 +49,22 @@ def prepare(
     method: str, target: Any, data: Any, sampler: Any, optimiser: Any, sizes: dict, start: dict, choices: dict[str, Any]
 ) -> Job:
     target = read_model(target)
-    rows = read_data(target.space, data)
     numbers = {name: start[name] for name in ("reinitialise", "average", "seed")}
-    settings = read_settings(method, rows, **sizes, **numbers)
+    settings = read_settings(method, **sizes, **numbers)
+    source = read_source(observed_space(target), data, settings.batch_size, settings.seed)
+    check_rows("data", source.rows(), settings.batch_size)
+    rows = source.sample
     kernel, tuned = read_kernel(sampler, target, rows)
     retune = tuned if isinstance(choices["retune"], str) and choices["retune"] == "auto" else choices["retune"]
     tuner = read_retune(retune, kernel, target.space)
     flags = mask(target.params, choices["trainable"])
     trained = partition(target.params, flags)[0]
-    opening = read_optimiser(optimiser, trained)
-    penalty = _read_penalty(choices["penalty"], target.params)
+    optimiser, opening = read_optimiser(optimiser, trained)
+    penalties = read_penalties(choices["penalty"], target.params)
     check_defined(target, rows)
 
     words, persistent = jnp.asarray(seed_words(settings.seed)), method == "pcd"
-    fresh = fresh_chains(target.space, start["buffer"], rows)
+    fresh = fresh_chains(target, start["buffer"], rows)
     plan = Plan(
         num_steps=jnp.asarray(settings.num_steps, jnp.int32),
         reinitialise=jnp.asarray(settings.reinitialise, default_float()),
@@ -73,31 +74,21 @@ def prepare(
         words=words,
         kernel=kernel,
         fresh=fresh,
-        penalty=penalty,
+        penalties=penalties,
         optimiser=optimiser,
         trained=flags,
         persistent=persistent,
     )
     chains = first_chains(fresh, settings.buffer_size, target.space.num_values, words)
     average = trained if settings.average is not None else None
-    state = State(trained, average, opening, chains, tuner, watch())
-    visits = (
-        Visits("slices", len(rows), settings.batch_size, settings.seed, _DATA),
-        Visits(settings.visits, settings.buffer_size, settings.batch_size, settings.seed, _BUFFER),
-    )
-    other = dict(penalty=penalty.mark(target.params) if penalty else None, trained=flags, retune=retune)
+    state = State(trained, average, opening, chains, tuner, watch(observed_space(target).num_values_per_site))
+    visits = Visits(settings.visits, settings.buffer_size, settings.batch_size, settings.seed, _BUFFER)
+    other = dict(penalty=_marks(penalties, target.params), trained=flags, retune=retune)
     other |= dict(buffer=start["buffer"] if isinstance(start["buffer"], str) else "states")
-    mark = asked(settings, target, rows, kernel, optimiser, trained, other)
-    return Job(settings, plan, target, jnp.asarray(rows), state, visits, mark)
+    asked = Asked(settings, target, source.mark, kernel, optimiser, trained, other)
+    return Job(settings, plan, target, source, state, visits, asked)
 
 
-def _read_penalty(penalty: Any, params: Any) -> L1 | None:
-    if penalty is None:
-        return None
-    if not isinstance(penalty, L1):
-        hint = "other penalties can be part of f, or of the optimiser (optax.add_decayed_weights)"
-        raise TrainingError(
-            "`penalty` is not known.", expected="saltus.training.L1(weight, of=...)", found=repr(penalty), hint=hint
-        )
-    penalty.chosen(params)
-    return penalty
+def _marks(penalties: tuple, params: Any) -> str | None:
+    """What tells these penalties from others; of one, as files of before have it."""
+    return ", ".join(penalty.mark(params) for penalty in penalties) or None

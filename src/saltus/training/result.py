@@ -10,14 +10,17 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._record import as_flag
 from ..engine.arguments import read_path
 from ..engine.checkpoint import pack, space_mark, unpack
 from ..engine.codec import from_data, to_data
 from ..engine.files import check_writable, read_header, read_npz, understood, write_npz
-from ..errors import StorageError
+from ..errors import StorageError, TrainingError
 from ..kernels import Kernel
 from ..target import Target
+from .history import pack_history, unpack_history
 from .settings import read_model
+from .using import draw, infill
 
 _KIND = "trained model"
 
@@ -26,15 +29,16 @@ _KIND = "trained model"
 class Trained:
     """A trained model.
 
-    target: with the trained parameters; `saltus.sample(result.target)` draws from it. average: the same with the running
-    average of the parameters, None where none was kept. buffer: (chains, ...) where the chains ended, as a person reads
-    states. history: one number an update of data_energy, model_energy, acceptance, jump and every retuned setting.
-    kernel: as it was at the end. diverged: what went wrong, or "". complete: whether all updates were made.
+    target: with the trained parameters, which are `params`; `saltus.sample(result.target)` draws from it. average: the running
+    average of the parameters, None where none was kept; `average_target` is the model with them. buffer: (chains, ...) where
+    the chains ended, as a person reads states. history: one number an update of loss, data_energy, model_energy, acceptance,
+    jump and every retuned setting. kernel: as it was at the end. diverged: what went wrong, or "". complete: whether all updates
+    were made. ended: why not: "callback", "time limit", "interrupted", "diverged", "error", or "".
     """
 
     target: Target
-    average: Target | None
-    buffer: np.ndarray
+    average: Any
+    buffer: Any
     history: dict[str, np.ndarray]
     kernel: Kernel
     diverged: str = ""
@@ -42,10 +46,18 @@ class Trained:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0  # of all updates
     compile_seconds: float = 0.0
+    ended: str = ""
 
     @property
     def params(self) -> Any:
         return self.target.params
+
+    @property
+    def average_target(self) -> Target:
+        """The model with the running average of the parameters."""
+        if self.average is None:
+            raise TrainingError("No average was kept.", expected="pcd(..., average=0.999)", found="average=None")
+        return self.target.replace(params=self.average)
 
     @property
     def num_updates(self) -> int:
@@ -58,6 +70,28 @@ class Trained:
             text += f"\n  energy of data {last['data_energy']:.4g}, of samples {last['model_energy']:.4g}"
             text += f"; acceptance {last['acceptance']:.2f}, jump {last['jump']:.3g} (means of the last updates)"
         return text + (f"\n  DIVERGED at {self.diverged}" if self.diverged else "")
+
+    def sample(self, num: int = 16, *, num_steps: int = 1000, average: bool = False, seed: int = 0) -> Any:
+        """New states of the model, each `num_steps` steps of the sampler from a chain of the buffer.
+
+        num: how many, default 16. num_steps: default 1000. average: of the model with the averaged parameters, default False.
+        seed: an integer, default 0. Returns (num, ...) states as a person reads them; of a product a dict of them.
+        For means with error bars use `saltus.sample(result.target, result.kernel)`.
+        """
+        return draw(self._model(average), self.kernel, self.buffer, num, num_steps, seed)
+
+    def infill(self, states: Any, known: Any, *, num_steps: int = 1000, average: bool = False, seed: int = 0) -> np.ndarray:
+        """States with every site that is not known drawn from the model, given those that are.
+
+        states: (number, ...) one a row; at sites that are not known any value will do.
+        known: (d,) True where a site is known; of an image mask.ravel(). num_steps: of the sampler, default 1000.
+        average: of the model with the averaged parameters, default False. seed: an integer, default 0.
+        Returns the states, filled in. Each begins at random; several draws for one state are several equal rows.
+        """
+        return infill(self._model(average), self.kernel, states, known, num_steps, seed)
+
+    def _model(self, average: Any) -> Target:
+        return self.average_target if as_flag(average, "average", TrainingError) else self.target
 
     def save(self, path: Any, *, overwrite: bool = False) -> Path:
         """Write the parameters, the chains and the history to one npz file; `saltus.training.load(path, target)` reads it."""
@@ -80,10 +114,13 @@ class Trained:
             settings=self.settings,
             seconds=self.seconds,
             averaged=self.average is not None,
+            ended=self.ended,
         )
-        arrays = {**pack(self.params, "params"), **numbers, "buffer": self.buffer, **pack_history(self.history)}
+        parts = self.buffer if isinstance(self.buffer, dict) else {"": self.buffer}
+        arrays = {**pack(self.params, "params"), **numbers, **pack_history(self.history)}
+        arrays |= {f"buffer.{name}" if name else "buffer": states for name, states in parts.items()}
         if self.average is not None:
-            arrays |= pack(self.average.params, "average")
+            arrays |= pack(self.average, "average")
         write_npz(place, header, arrays)
         return place
 
@@ -115,20 +152,20 @@ def load(path: Any, target: Target) -> Trained:
         leaves = {name: array for name, array in arrays.items() if name.startswith("kernel")}
         return Trained(
             target=target.replace(params=params),
-            average=None if average is None else target.replace(params=jax.tree.map(jax.numpy.asarray, average)),
-            buffer=arrays["buffer"],
+            average=None if average is None else jax.tree.map(jax.numpy.asarray, average),
+            buffer=_states(arrays),
             history=unpack_history(arrays),
             kernel=from_data(header["kernel"], leaves),
             diverged=header["diverged"],
             complete=header["complete"],
             settings=header["settings"],
             seconds=header["seconds"],
+            ended=header.get("ended", ""),
         )
 
 
-def pack_history(history: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {f"history.{name}": series for name, series in history.items()}
-
-
-def unpack_history(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix("history."): array for name, array in arrays.items() if name.startswith("history.")}
+def _states(arrays: dict[str, np.ndarray]) -> Any:
+    """The chains, by parts where states have parts."""
+    if "buffer" in arrays:
+        return arrays["buffer"]
+    return {name.removeprefix("buffer."): array for name, array in arrays.items() if name.startswith("buffer.")}

@@ -1,8 +1,8 @@
 r"""Step size and preconditioner scale that follow the model while it trains.
 
 Every kernel here leaves the current model invariant whatever its numbers are, so they may change between updates. What is
-maximised is the paper's criterion, the mean L1 jump of a step, as the training's own chains measure it: no step is made
-for tuning alone.
+maximised is how far chains get within the K steps of an update, as the training's own chains measure it: no step is made for
+tuning alone. The paper's climb maximises the mean L1 jump of single steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ from ..spaces import Space
 _APART = 0.2  # of the two halves of a batch, in the coordinate of a setting
 _GAIN = 0.3
 _MOST = 0.2  # of one update
+_FARTHEST = 9.2  # log(10^4): beyond, a step size or scale makes no difference any more, and would drift
 _WINDOW = 100  # sampler steps between two moves of the paper's climb
+
+
+@record
+class Told:
+    """Means over the chains of each group, (groups,): of single jumps and acceptance rates over K steps, and of the L1 distance
+    between where a chain began and where it was K steps later."""
+
+    jump: jax.Array
+    rate: jax.Array
+    displacement: jax.Array
 
 
 @record
@@ -36,8 +47,8 @@ class Fixed:
         """{name: value} of every setting that is tuned; (groups,) values where there are several groups."""
         return {}
 
-    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Any:
-        """Go on from the mean jump and acceptance rate, (groups,), of these steps; `key` is that of `settings`."""
+    def learn(self, key: jax.Array, told: Told, steps: jax.Array) -> Any:
+        """Go on from what the steps of an update told; `key` is that of `settings`."""
         return self
 
     def centre(self) -> dict[str, jax.Array]:
@@ -49,12 +60,13 @@ class Fixed:
 class Halves(Fixed):
     r"""Half of the chains step with settings a little higher, half a little lower; the better half is followed.
 
-    $$ u \leftarrow u + a \, \sigma \, \frac{\bar J_+ - \bar J_-}{(\bar J_+ + \bar J_-) \, \delta} $$
+    $$ u \leftarrow u + a \, \sigma \, \frac{\bar D_+ - \bar D_-}{(\bar D_+ + \bar D_-) \, \delta} $$
 
-    with u = log(step size) or asinh(scale) in units of the space, and signs σ drawn anew each update where several settings
-    are tuned at once. Both halves see the same model at the same time, so that a jump that falls because the model sharpens
-    is not mistaken for a bad step size. Where no chain moves at all, the step size grows if proposals were accepted (they were
-    to stay) and falls if not.
+    with D the L1 distance that a chain gets in the K steps of an update (steps there and back again count for nothing),
+    u = log(step size) or asinh(scale) in units of the space, |u| at most log(10^4), and signs σ drawn anew each update where
+    several settings are tuned at once. Both halves see the same model at the same time, so that a distance that falls because the
+    model sharpens is not mistaken for a bad step size. Where no chain moves at all, the step size grows if proposals were accepted
+    (they were to stay) and falls if not.
     """
 
     groups = 2
@@ -67,13 +79,15 @@ class Halves(Fixed):
         up_and_down, signs = jnp.asarray([1, -1], default_float()), self._signs(key)
         return {name: self._value(name, u + _APART / 2 * signs[name] * up_and_down) for name, u in self.at.items()}
 
-    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Halves:
-        signs, total = self._signs(key), jnp.sum(jump)
-        slope = (jump[0] - jump[1]) / jnp.where(total > 0, total, 1) / _APART
-        away = jnp.where(jnp.mean(rate) > 0.5, _MOST, -_MOST)  # accepted where nothing is proposed: steps are too short
+    def learn(self, key: jax.Array, told: Told, steps: jax.Array) -> Halves:
+        far = told.displacement
+        signs, total = self._signs(key), jnp.sum(far)
+        slope = (far[0] - far[1]) / jnp.where(total > 0, total, 1) / _APART
+        away = jnp.where(jnp.mean(told.rate) > 0.5, _MOST, -_MOST)  # accepted where nothing is proposed: steps are too short
         stuck = {name: 0.0 if name in self.signed else away for name in self.at}
         move = {name: jnp.clip(_GAIN * signs[name] * slope, -_MOST, _MOST) for name in self.at}
-        return changed(self, at={name: u + jnp.where(total > 0, move[name], stuck[name]) for name, u in self.at.items()})
+        moved = {name: u + jnp.where(total > 0, move[name], stuck[name]) for name, u in self.at.items()}
+        return changed(self, at={name: jnp.clip(u, -_FARTHEST, _FARTHEST) for name, u in moved.items()})
 
     def centre(self) -> dict[str, jax.Array]:
         return {name: self._value(name, u) for name, u in self.at.items()}
@@ -105,8 +119,8 @@ class Climb(Fixed):
     def settings(self, key: jax.Array) -> dict[str, jax.Array]:
         return self.centre()
 
-    def learn(self, key: jax.Array, jump: jax.Array, rate: jax.Array, steps: jax.Array) -> Climb:
-        total, count = self.total + jump[0] * steps, self.steps + steps
+    def learn(self, key: jax.Array, told: Told, steps: jax.Array) -> Climb:
+        total, count = self.total + told.jump[0] * steps, self.steps + steps
         mean = total / count
         first, up = self.last < 0, jnp.where(mean > self.last, self.direction, -self.direction)
         far = self.scale * jnp.where(up * self.scale > 0, 1 + self.size, 1 / (1 + self.size))

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compiling import program
 from .._record import as_choice, as_size, default_float
 from ..engine.arguments import read_seed, read_target
-from ..engine.starts import read_states
 from ..errors import TrainingError
-from ..spaces import Space
 from ..target import Target
 from .buffer import VISITS
+from .models.hidden import observed_log_prob, observed_space
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,24 @@ class Settings:
         return asdict(self)
 
 
-def read_settings(method: str, data: np.ndarray, **asked: Any) -> Settings:
+def read_settings(method: str, **asked: Any) -> Settings:
     sizes = {name: as_size(asked[name], name, TrainingError) for name in ("num_steps", "batch_size", "buffer_size")}
     visits = as_choice(asked["visits"], "visits", VISITS, TrainingError)
-    batch = sizes["batch_size"]
-    for name, rows in (("data", len(data)), ("buffer", sizes["buffer_size"])):
-        if rows < batch:
-            raise TrainingError(
-                f"The {name} has fewer rows than a batch.",
-                expected=f"at least batch_size = {batch} rows",
-                found=f"{rows}",
-                hint=f"batch_size={rows} uses all of them in every update",
-            )
+    check_rows("buffer", sizes["buffer_size"], sizes["batch_size"])
     reinitialise = _fraction(asked["reinitialise"], "reinitialise", closed=True)
     average = None if asked["average"] is None else _fraction(asked["average"], "average", closed=False)
     return Settings(method, **sizes, visits=visits, reinitialise=reinitialise, average=average, seed=read_seed(asked["seed"]))
+
+
+def check_rows(name: str, rows: int | None, batch: int) -> None:
+    """That there are enough for a batch; None: nobody knows how many there are."""
+    if rows is not None and rows < batch:
+        raise TrainingError(
+            f"The {name} has fewer rows than a batch.",
+            expected=f"at least batch_size = {batch} rows",
+            found=f"{rows}",
+            hint=f"batch_size={rows} uses all of them in every update",
+        )
 
 
 def _fraction(value: Any, name: str, closed: bool) -> float:
@@ -80,15 +83,9 @@ def read_model(target: Any) -> Target:
     return target
 
 
-def read_data(space: Space, data: Any) -> np.ndarray:
-    """(rows, d) codes."""
-    return read_states(space, data, "data")
-
-
 def check_defined(target: Target, data: np.ndarray) -> None:
-    """That f is finite at the data: otherwise the first gradient is not."""
-    codes = data[:256].astype(np.int32)
-    f = np.asarray(jax.jit(jax.vmap(target.value))(jnp.asarray(codes)), np.dtype(default_float()))
+    """That f is finite at the data: otherwise the first gradient is not. data: codes of the observed part."""
+    f = np.asarray(_values(target, jnp.asarray(data[:256].astype(np.int32))), np.dtype(default_float()))
     if not np.isfinite(f).all():
         i = int(np.argmin(np.isfinite(f)))
         raise TrainingError(
@@ -97,3 +94,9 @@ def check_defined(target: Target, data: np.ndarray) -> None:
             found=f"{f[i]} at row {i}",
             hint="look at the parameters training begins with",
         )
+
+
+@program(once=True)
+def _values(target: Target, codes: jax.Array) -> jax.Array:
+    log_prob = observed_log_prob(target)
+    return jax.vmap(lambda s: log_prob(target.params, s))(observed_space(target).embed(codes))

@@ -23,12 +23,12 @@ from ..kernels import Kernel, begin
 from ..target import Target
 from .buffer import Fresh
 from .loss import combine, gradient, partition
-from .penalty import L1
-from .retune import Fixed
+from .models.hidden import observed_space
+from .optimiser import Optimiser
+from .retune import Fixed, Told
 from .watch import HEALTHY, Watch
 
 _START = 2**31 - 1  # of the key of a state's other parts: beyond every step
-MOST_UPDATES = 512  # of one chunk: one shape, one compilation
 
 
 @record
@@ -43,8 +43,8 @@ class Plan:
     words: jax.Array  # of the seed
     kernel: Kernel
     fresh: Fresh
-    penalty: L1 | None
-    optimiser: Any = static()
+    penalties: tuple
+    optimiser: Optimiser = static()
     trained: tuple[bool, ...] = static()  # one a leaf of the parameters
     persistent: bool = static()  # False: chains begin at the data (CD)
 
@@ -62,7 +62,7 @@ class State:
 
 
 def history_names(tuner: Fixed) -> tuple[str, ...]:
-    return ("data_energy", "model_energy", "acceptance", "jump", *tuner.centre())
+    return ("loss", "data_energy", "model_energy", "acceptance", "jump", *tuner.centre())
 
 
 @program()
@@ -93,28 +93,31 @@ def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: Sta
     )
     model = target.replace(params=combine(state.trained, frozen))
     positive = data[visit[0]].astype(target.space.code_dtype)
-    start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(positive.dtype)) if plan.persistent else positive
-    samples, rate, jump = _grouped_steps(chains_key, plan, model, start, state.tuner.settings(tune_key), state.tuner.groups)
+    if plan.persistent:
+        start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(positive.dtype))
+    else:
+        start = jax.vmap(plan.fresh.whole)(positive)
+    samples, told = _grouped_steps(chains_key, plan, model, start, state.tuner.settings(tune_key), state.tuner.groups)
 
-    grad, energies = gradient(target, state.trained, frozen, positive, samples, plan.penalty)
+    seen = samples[:, : observed_space(target).num_sites]
+    grad, energies = gradient(target, state.trained, frozen, positive, seen, plan.penalties)
     finite = _finite((grad, energies))
     changes, optimiser = plan.optimiser.update(grad, state.optimiser, state.trained)
     trained = jax.tree.map(lambda p, u: jnp.asarray(p + u, p.dtype), state.trained, changes)
-    if plan.penalty is not None:
-        params = plan.penalty.shrunk(combine(trained, frozen), update)
-        trained = partition(params, plan.trained)[0]
+    for penalty in plan.penalties:
+        trained = partition(penalty.shrunk(combine(trained, frozen), update), plan.trained)[0]
     trained, optimiser = _if(finite, (trained, optimiser), (state.trained, state.optimiser))
-    kept = samples.astype(state.buffer.dtype)
+    kept, rate, jump = samples.astype(state.buffer.dtype), jnp.mean(told.rate), jnp.mean(told.jump)
     new = State(
         trained,
         None if state.average is None else _mixed(state.average, trained, plan.decay),
         optimiser,
         state.buffer.at[visit[1]].set(kept) if plan.persistent else kept,
-        state.tuner.learn(tune_key, jump, rate, plan.num_steps),
-        state.watch.look(finite, energies, jnp.mean(rate), jnp.mean(jump), plan.patience),
+        state.tuner.learn(tune_key, told, plan.num_steps),
+        state.watch.look(finite, energies, rate, jump, plan.patience),
     )
-    told = dict(data_energy=energies.data, model_energy=energies.model, acceptance=jnp.mean(rate), jump=jnp.mean(jump))
-    return new, {**told, **state.tuner.centre()}
+    row = dict(loss=energies.loss, data_energy=energies.data, model_energy=energies.model, acceptance=rate, jump=jump)
+    return new, {**row, **state.tuner.centre()}
 
 
 def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
@@ -129,7 +132,7 @@ def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
 
 
 def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict, groups: int) -> tuple:
-    """(codes, acceptance rate, jump) after K steps, means (groups,); each group of chains has settings of its own."""
+    """(codes after K steps, what they told); each group of chains has settings of its own."""
     num = len(codes)
     keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
     if groups > 1:
@@ -137,8 +140,10 @@ def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, 
         rows = jnp.arange(groups * size) % num  # a group that is short repeats the first chains
         keys, codes = keys[rows], codes[rows]
         settings = {name: jnp.repeat(values, size) for name, values in settings.items()}
-    codes, *told = _steps(keys, plan, model, codes, settings, None if groups == 1 else 0)
-    return codes[:num], *(jnp.mean(x.reshape(groups, -1), axis=1) for x in told)
+    after, rate, jump = _steps(keys, plan, model, codes, settings, None if groups == 1 else 0)
+    far = jump if groups == 1 else jax.vmap(lambda a, b: model.space.travel(a, b)[0])(codes, after)
+    means = [jnp.mean(x.reshape(groups, -1), axis=1) for x in (jump, rate, far)]
+    return after[:num], Told(*means)
 
 
 def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array], own: int | None) -> tuple:
