@@ -60,7 +60,7 @@ def measure(visible: int, hidden: int, updates: int, rounds: int) -> None:
         times.append((bare / updates, training.pcd(model, data, **settings).seconds / updates))
         print(f"lean {1e3 * times[-1][0]:.2f} ms, saltus {1e3 * times[-1][1]:.2f} ms", flush=True)
     least = np.min(times, axis=0)
-    print(f"{visible} x {hidden}, K = 1: lean {1e3 * least[0]:.2f} ms, saltus {1e3 * least[1]:.2f} ms, ratio {least[1] / least[0]:.2f}")
+    print(f"{visible} x {hidden}: lean {1e3 * least[0]:.2f} ms, saltus {1e3 * least[1]:.2f} ms, ratio {least[1] / least[0]:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Training: the update by hand, one compilation, divergence noticed, kills survived, bad input refused."""
 
+import json
 import os
 import random
 import shutil
@@ -252,12 +253,15 @@ def same(a, b):
     return all(jax.tree.leaves(equal)) and history and np.array_equal(a.buffer, b.buffer)
 
 
-def test_killed_training_ends_with_the_same_bits(tmp_path):
-    rng, state = random.Random(0), tmp_path / "train.ckpt" / "state.npz"
+@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.full)])
+def test_killed_training_ends_with_the_same_bits(kills, tmp_path):
+    """Real SIGKILLs, while a callback, a log and data by function are at work and the optimiser changes half-way."""
+    rng, state = random.Random(0), tmp_path / "killed" / "train.ckpt" / "state.npz"
+    state.parent.parent.mkdir()
     cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    command = [sys.executable, str(Path(killable_training.__file__)), str(tmp_path)]
+    command = [sys.executable, str(Path(killable_training.__file__)), str(state.parent.parent)]
     alive = 0
-    for _ in range(5):
+    for _ in range(kills):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **cache})
         before = state.stat().st_mtime_ns if state.exists() else 0
         while process.poll() is None and (not state.exists() or state.stat().st_mtime_ns == before):
@@ -266,13 +270,26 @@ def test_killed_training_ends_with_the_same_bits(tmp_path):
         alive += process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert alive >= 4
+        if alive and process.returncode == 0:
+            break  # it was done before it could be killed again
+    assert alive >= 3
     last = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cache}, timeout=300, check=True)
     assert last.stdout.strip() == "finished"
-    whole = killable_training.run(None)
-    assert same(killable_training.run(tmp_path), whole)  # finished: read, not run again
-    longer = killable_training.run(tmp_path, num_updates=killable_training.NUM_UPDATES + 100)
-    assert same(longer, killable_training.run(None, num_updates=killable_training.NUM_UPDATES + 100))
+    (tmp_path / "whole").mkdir()
+    whole = killable_training.run(tmp_path / "whole")
+    found = killable_training.run(state.parent.parent)  # finished: read, not run again
+    assert same(found, whole)
+    assert found.settings["changes"] == whole.settings["changes"] == [{"update": 4000, "changed": ["num_steps", "optimiser"]}]
+    logs = [(tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("killed", "whole")]
+    lines = [[{**json.loads(line), "run": "", **dict.fromkeys(CLOCKS)} for line in log] for log in logs]
+    assert lines[0] == lines[1]
+    longer = [
+        killable_training.run(tmp_path / name, num_updates=killable_training.NUM_UPDATES + 100) for name in ("killed", "whole")
+    ]
+    assert same(*longer)
+
+
+CLOCKS = ("seconds", "updates_per_second")
 
 
 def test_neighbours_of_a_checkpoint_are_left_alone(tmp_path):

@@ -12,7 +12,7 @@ from .._record import changed, shown
 from ..errors import TrainingError
 from ..kernels import Kernel
 from ..target import Target
-from .history import History, means
+from .history import History
 from .loss import combine, partition
 from .prepare import Job
 from .update import State
@@ -22,8 +22,8 @@ from .update import State
 class Moment:
     """Where a training stands, between two updates.
 
-    update: how many have been made, of `num_updates`. history: {name: (update,) array} of all of them. metrics: the same as means
-    since the last call. seconds: of all updates so far.
+    update: how many have been made, of `num_updates`. history: {name: (update,) array} of all of them. metrics: means of
+    the same over the last `report_every` updates, and updates_per_second. seconds: of all updates so far.
     """
 
     update: int
@@ -68,7 +68,7 @@ def read_callback(callback: Any) -> Callable | None:
     if callback is not None and (not callable(callback) or isinstance(callback, type)):
         expected = "a function of one argument, or None; it may return True to stop training"
         raise TrainingError("`callback` is not a function.", expected=expected, found=shown(callback))
-    return callback  # type: ignore[no-any-return]
+    return callback
 
 
 def call(callback: Callable, moment: Moment) -> bool:
@@ -85,9 +85,3 @@ def call(callback: Callable, moment: Moment) -> bool:
     if told is not None and not isinstance(told, (bool, np.bool_)):
         raise TrainingError("The callback returned something.", expected="None, or True to stop training", found=shown(told))
     return bool(told)
-
-
-def new_metrics(history: History, first: int, seconds: float, before: float) -> dict[str, float]:
-    """Means of updates from `first` on, and how many of them a second took."""
-    num = len(history["jump"]) - first
-    return {**means(history, first), "updates_per_second": num / max(seconds - before, 1e-9)}

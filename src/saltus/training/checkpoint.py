@@ -177,5 +177,5 @@ def _said(name: str, header: dict[str, Any]) -> Any:
 
 def _anew(watch: Watch) -> Watch:
     """The counts of a watch forgotten: what it saw was of another training. f is compared with what it was at first, as before."""
-    none = np.zeros((), np.int32)
+    none = jnp.zeros((), jnp.int32)
     return Watch(none, none, none, watch.first, watch.largest)

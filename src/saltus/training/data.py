@@ -49,7 +49,7 @@ class Table(Source):
 
     def __init__(self, codes: np.ndarray, batch: int, seed: int):
         self.sample, self.batch = codes, batch
-        self.mark = f"{len(codes)} rows #{zlib.crc32(np.ascontiguousarray(codes)):08x}"
+        self.mark = f"{len(codes)} rows #{zlib.crc32(np.ascontiguousarray(codes).data):08x}"
         self.visits = Visits("slices", len(codes), batch, seed, _STREAM)
         self.table: jax.Array | None = None
 
@@ -73,7 +73,7 @@ class Stream(Source):
         self.at, self.failure = 0, None
         self.sample = self._batch(0)
         self.waiting = [self.sample]
-        self.mark = f"{kind}, first batch #{zlib.crc32(np.ascontiguousarray(self.sample)):08x}"
+        self.mark = f"{kind}, first batch #{zlib.crc32(np.ascontiguousarray(self.sample).data):08x}"
 
     def begin(self, update: int) -> None:
         if update > self.at:

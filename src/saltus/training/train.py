@@ -18,7 +18,7 @@ from ..engine.arguments import Options, read_flag, read_path
 from ..engine.drive import drive, interruptible
 from ..engine.progress import Silent, Status, make_progress
 from ..errors import TrainingError
-from .callback import Moment, call, new_metrics, read_callback
+from .callback import Moment, call, read_callback
 from .checkpoint import TrainingCheckpoint, read_changes
 from .history import History, Log, longer, means
 from .loss import combine, partition
@@ -160,12 +160,13 @@ class Training:
 
     def between(self) -> None:
         """Tell those who want to know."""
-        first, before = self.told
-        if not (self.reports.callback or self.reports.log) or self.made == first:
+        if not (self.reports.callback or self.reports.log) or self.made == self.told[0]:
             return
         if self.made % self.reports.every and not self.finished:
             return
-        metrics = new_metrics(self.history, first, self.seconds, before)
+        first = (self.made - 1) // self.reports.every * self.reports.every  # wherever a kill came between
+        speed = (self.made - self.told[0]) / max(self.seconds - self.told[1], 1e-9)
+        metrics = {**means(self.history, first), "updates_per_second": speed}
         self.told = (self.made, self.seconds)
         if self.reports.log:
             self.reports.log.write(self.made, {**metrics, "seconds": self.seconds})

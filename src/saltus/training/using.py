@@ -108,7 +108,7 @@ class Filled:
 @program()
 def _fill(kernel: Kernel, target: Target, codes: jax.Array, words: jax.Array, num_steps: Any) -> jax.Array:
     """(rows, free sites) codes; each row has a target of its own. They begin at random."""
-    free = target.log_prob.free
+    free: _Free = target.log_prob.free  # type: ignore[attr-defined]
 
     def one(row: jax.Array, number: jax.Array) -> jax.Array:
         key, own = chain_key(words, TRAINING, number), {**target.params, "states": free.whole.embed(row)}
