@@ -12,7 +12,7 @@ import optax
 import saltus
 from saltus import training
 
-NUM_UPDATES = 8_000
+NUM_UPDATES = 3_000
 OPTIMISER = optax.adam(optax.exponential_decay(1e-2, 500, 0.9))
 OTHER = optax.sgd(1e-3, momentum=0.9)
 STATES = np.random.default_rng(0).choice([-1, 1], size=(60, 6))

@@ -279,7 +279,7 @@ def test_killed_training_ends_with_the_same_bits(kills, tmp_path):
     whole = killable_training.run(tmp_path / "whole")
     found = killable_training.run(state.parent.parent)  # finished: read, not run again
     assert same(found, whole)
-    assert found.settings["changes"] == whole.settings["changes"] == [{"update": 4000, "changed": ["num_steps", "optimiser"]}]
+    assert found.settings["changes"] == whole.settings["changes"] == [{"update": 1500, "changed": ["num_steps", "optimiser"]}]
     logs = [(tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("killed", "whole")]
     lines = [[{**json.loads(line), "run": "", **dict.fromkeys(CLOCKS)} for line in log] for log in logs]
     assert lines[0] == lines[1]
