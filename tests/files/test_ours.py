@@ -190,6 +190,23 @@ def test_what_was_opened_does_not_change_under_its_reader(home, whole):
         again.sample_stats.lp.values.sum()
 
 
+def test_a_store_that_is_deleted_while_it_is_written_to_is_said_to_be_gone(tmp_path, monkeypatch):
+    from saltus.engine.store import StoreSink
+
+    monkeypatch.setattr(recording, "_MOST_ROWS", 8)
+    write, written = StoreSink.write, []
+
+    def delete_first(self, start, block):
+        written.append(start)
+        if len(written) == 2:
+            shutil.rmtree(tmp_path / "run.zarr")
+        write(self, start, block)
+
+    monkeypatch.setattr(StoreSink, "write", delete_first)
+    with pytest.raises(saltus.StorageError, match="moved or deleted while the run wrote to it"):
+        draw(store=tmp_path / "run.zarr")
+
+
 def test_the_states_of_a_warm_up_do_not_change_under_their_reader(tmp_path):
     settings = dict(num_warmup=100_000, checkpoint=tmp_path / "c", store=tmp_path / "s.zarr")
     with pytest.warns(UserWarning, match="no time for all of the warm-up"):

@@ -18,6 +18,7 @@ def target():
 
 
 TARGET = target()
+ASKED = stranger.ShortPaths(3)  # for the command line, which finds kernels as well as classes
 KERNELS = {
     "Hopper": stranger.Hopper(),
     "GuidedWalk": stranger.GuidedWalk(),

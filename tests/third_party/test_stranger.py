@@ -133,3 +133,26 @@ def test_it_is_found_by_the_command_line(tmp_path):
     done = subprocess.run([*command, "stranger:Hopper", *rest], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert type(saltus.kernel_of(saltus.open(tmp_path / "run.nc"))) is stranger.Hopper
+
+
+def by_command(sampler, folder, monkeypatch):
+    """The exit code of `saltus sample --sampler ...`, called here."""
+    from saltus.cli import main
+
+    monkeypatch.chdir(folder)
+    rest = ["--num-draws", "50", "--num-warmup", "50", "--thin", "1", "--no-progress", "-o", "run.nc"]
+    return main(["sample", f"{HERE / 'killed.py'}:TARGET", "--sampler", sampler, *rest])
+
+
+@pytest.mark.parametrize(
+    "sampler", ["stranger:GuidedWalk", "stranger:TwoReplicas", "stranger:Jumps", f"{HERE / 'killed.py'}:ASKED"]
+)
+def test_every_one_is_sampled_by_the_command_line(sampler, tmp_path, monkeypatch):
+    assert by_command(sampler, tmp_path, monkeypatch) == 0
+    found = type(saltus.kernel_of(saltus.open(tmp_path / "run.nc"))).__name__
+    assert found == sampler.split(":")[-1].replace("ASKED", "ShortPaths")
+
+
+def test_the_command_line_says_what_is_not_declared(tmp_path, monkeypatch, capsys):
+    assert by_command("stranger:Undeclared", tmp_path, monkeypatch) == 2
+    assert "first" in capsys.readouterr().err

@@ -14,9 +14,9 @@ from .._record import changed, default_float, record
 from ..errors import KernelError
 from ..target import Point, Target
 from .base import Kernel, begin
-from .declarations import Needs
 from .informed import Informed
 from .metropolis import Info, describe
+from .parts import MadeOfKernels
 
 
 @record
@@ -33,10 +33,10 @@ class Composed:
 
 
 @record
-class Composition(Kernel):
+class Composition(MadeOfKernels):
     """A kernel made of `parts`. Each leaves exp(f) invariant; which one moves next never depends on the state."""
 
-    name = ""  # no sampler of its own: its parts are
+    name = ""
 
     parts: Any
 
@@ -44,37 +44,15 @@ class Composition(Kernel):
         parts = ", ".join(part.__name__ if isinstance(part, type) else repr(part) for part in self.parts)
         return f"{type(self).__name__}([{parts}])"
 
-    @property
-    def unfinished(self) -> bool:
-        return any(isinstance(part, type) or part.unfinished for part in self.parts)
+    def pieces(self) -> tuple:
+        return tuple(self.parts)
 
     def finished(self, finish: Callable[[Any], Kernel]) -> Any:
-        parts = tuple(finish(part) if isinstance(part, type) else part.finished(finish) for part in self.parts)
-        return changed(self, parts=parts)
-
-    @property
-    def needs(self) -> Needs:  # type: ignore[override]
-        return Needs(local_model=self.uses_local_model)
-
-    @property
-    def uses_local_model(self) -> bool:  # type: ignore[override]
-        return any(part.uses_local_model for part in self.parts)
-
-    @property
-    def rejects(self) -> bool:  # type: ignore[override]
-        return any(part.rejects for part in self.parts)
+        return changed(self, parts=self.finished_pieces(finish))
 
     def check_settings(self, target: Target) -> None:
-        if self.unfinished:
-            raise KernelError(
-                "This composition has a part whose settings are not chosen.",
-                expected="kernels, such as saltus.NCG(0.5)",
-                found=repr(self),
-                hint="saltus.sample(target, ...) and saltus.tune(target, ...) choose them; kernel.step needs them",
-            )
+        super().check_settings(target)
         for part in self.parts:
-            part.check_settings(target)
-            part.check_needs(target)
             _check_single(part, target)
 
     def check_start(self, target: Target, codes: Any) -> None:

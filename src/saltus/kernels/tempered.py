@@ -16,10 +16,11 @@ from ..errors import KernelError
 from ..target import Point, Target
 from .base import Kernel, begin
 from .composed import inner, looks
-from .declarations import Needs, Rungs
+from .declarations import Rungs
 from .gibbs import Gibbs
 from .informed import Informed
 from .metropolis import Info, describe
+from .parts import MadeOfKernels
 
 _FIRST_RUNGS = 8  # of a ladder that is still to be found
 _NEW, _FROM_HOT, _BACK = 0, 1, 2  # a replica has not been at β = 0 yet; was there last; was there, then at β = 1
@@ -62,7 +63,7 @@ class Swaps:
 
 
 @record
-class Tempered(Kernel):
+class Tempered(MadeOfKernels):
     r"""Parallel tempering with non-reversible swaps (Syed et al. 2022): replicas at 0 = β_0 < ... < β_M = 1.
 
     $$ \pi(s_0, ..., s_M) \propto \prod_i \exp(\beta_i f(s_i)), \qquad
@@ -117,37 +118,12 @@ class Tempered(Kernel):
         """One kernel, or one for each rung above 0."""
         return self.kernel if isinstance(self.kernel, tuple) else (self.kernel,)
 
-    @property
-    def unfinished(self) -> bool:
-        return any(isinstance(part, type) or part.unfinished for part in self.parts)
+    def pieces(self) -> tuple:
+        return self.parts
 
     def finished(self, finish: Callable[[Any], Any]) -> Any:
-        parts = tuple(finish(part) if isinstance(part, type) else part.finished(finish) for part in self.parts)
+        parts = self.finished_pieces(finish)
         return changed(self, kernel=parts if isinstance(self.kernel, tuple) else parts[0])
-
-    @property
-    def needs(self) -> Needs:  # type: ignore[override]
-        return Needs(local_model=self.uses_local_model)
-
-    @property
-    def uses_local_model(self) -> bool:  # type: ignore[override]
-        return any(part.uses_local_model for part in self.parts)
-
-    @property
-    def rejects(self) -> bool:  # type: ignore[override]
-        return any(part.rejects for part in self.parts)
-
-    def check_settings(self, target: Target) -> None:
-        if self.unfinished:
-            raise KernelError(
-                "The settings of a rung's kernel are not chosen.",
-                expected="kernels, such as saltus.NCG(0.5)",
-                found=repr(self),
-                hint="saltus.sample(target, ...) and saltus.tune(target, ...) choose them; kernel.step needs them",
-            )
-        for part in self.parts:
-            part.check_settings(target)
-            part.check_needs(target)
 
     def evaluations(self, target: Target) -> int:
         fresh = self._seen(target).differences.evaluations(target.space) if self._carries else 1
