@@ -1,5 +1,5 @@
 // Chromium, driven for tests: a page with everything that went wrong on it, and every request that left it.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,19 +44,16 @@ async function open(context, file, { width = 1280, height = 900, dark = false } 
 
 /** What axe-core finds wrong, as short sentences. */
 export async function violations(page) {
-  await page.evaluate(readAxe());
+  await page.evaluate(readFileSync(AXE, "utf8"));
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
   return found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`));
 }
-
-import { readFileSync } from "node:fs";
-const readAxe = () => readFileSync(AXE, "utf8");
 
 /** Elements that reach beyond the page to the right, other than inside something that scrolls by itself. */
 export function overflowing(page) {
   return page.evaluate(() =>
     [...document.querySelectorAll("body *")]
-      .filter((e) => !e.closest(".scroll, pre, .skip, svg *") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+      .filter((e) => e.parentElement.closest(".scroll, pre, svg") === null && !e.matches(".skip") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
       .map((e) => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`),
   );
 }

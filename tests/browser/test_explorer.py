@@ -1,4 +1,4 @@
-"""The proposal explorer: its mathematics against the Python kernels, and that the shipped page is the one its source makes."""
+"""The proposal explorer: its mathematics against the Python kernels, and the shipped page against its source."""
 
 import json
 import shutil
