@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { runInThisContext } from "node:vm";
 
-const [page, file] = process.argv.slice(2);
+const [page, file, only] = process.argv.slice(2); // only: "formulas", and no chains
 const script = readFileSync(page, "utf8").match(/<script>([\s\S]*)<\/script>/)[1];
 runInThisContext(script); // there is no document here: it only defines
 const { TARGETS, SAMPLERS, Lattice, Chain, normalised } = globalThis.saltusExplorer;
@@ -30,7 +30,7 @@ function difference(found, expected) {
 
 // A chain of each sampler comes to the target: total variation from the target after many steps.
 const chains = {};
-for (const sampler of SAMPLERS) {
+for (const sampler of only === "formulas" ? [] : SAMPLERS) {
   const settings = { stepSize: 0.6, radius: 6, scale: -3, correlation: -0.9 };
   const chain = new Chain(lattices.gaussian, [20, 20], 7);
   for (let n = 0; n < 3000; n++) chain.step(sampler, settings);

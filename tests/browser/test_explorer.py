@@ -36,6 +36,19 @@ def test_the_page_computes_what_the_kernels_do():
     assert told["chains"]["pavg"]["accepted"] > 0.7
 
 
+@needs_node
+def test_a_formula_that_is_off_would_be_seen(tmp_path):
+    """The page with a planted bug: the reverse move of PAVG centred at s' instead of s."""
+    text = PAGE.read_text()
+    right, wrong = "site(lattice, from, to, d, [u[0] - bent[0], u[1] - bent[1]])", "site(lattice, to, to, d, u)"
+    assert text.count(right) == 1
+    (tmp_path / "page.html").write_text(text.replace(right, wrong))
+    (tmp_path / "few.json").write_text(json.dumps([e for e in json.loads(FILE.read_text()) if e["sampler"] == "pavg"]))
+    told = json.loads(node(HERE / "explorer_maths.mjs", tmp_path / "page.html", tmp_path / "few.json", "formulas"))
+    assert told["worst"]["pavg log ratio"] > 1e-3
+    assert told["worst"]["pavg log q"] < 1e-6
+
+
 def agree(chosen):
     kept = [each for each in json.loads(FILE.read_text()) if each["target"] in chosen]
     found = numbers(chosen)

@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).parents[2]
             "comparing",
             "lattices",
             "log_z",
+            "report",
             "reproduce",
             "runs",
             "samplers",

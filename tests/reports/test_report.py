@@ -180,18 +180,15 @@ def test_a_tempered_run_shows_its_ladder():
     assert "0, 0.3, 0.7, 1" in found.text
 
 
-def test_several_variables(run):
-    """States of a product space: one variable each, labels and numbers."""
-    groups = {name: group.to_dataset() for name, group in run.children.items()}
-    rng = np.random.default_rng(0)
-    z, colour = rng.integers(2, size=(4, 100, 3)), rng.choice(["red", "<i>green"], size=(4, 100, 2))
-    groups["posterior"] = xr.Dataset({"z": (("chain", "draw", "z_site"), z), "colour": (("chain", "draw", "c_site"), colour)})
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs.update(run.attrs | {"space": "Product(z=Binary(3), colour=Categorical(2, 2))"})
-    found = read(tree)
+def test_a_product_space():
+    """One variable for each part, numbers and labels."""
+    parts = saltus.Product(z=saltus.Binary(3), colour=saltus.Categorical(2, 3))
+    target = saltus.Target(lambda s: 0.3 * jnp.sum(s["z"]) + jnp.sum(s["colour"][:, 0]) * s["z"][0], parts)
+    found = read(draw(target, saltus.Gibbs(), thin=5))
     assert "z: how often a site is 1" in found.text
     assert "colour: how often a site has each label" in found.text
-    assert "<i>green" in found.text
+    assert "z[0]" in found.text
+    assert "Product(" in found.text
 
 
 def many(run, chains, draws, sites):
