@@ -5,6 +5,7 @@
 
 import contextlib
 import importlib
+import inspect
 import io
 import pathlib
 import signal
@@ -143,7 +144,7 @@ def calls(folder):
         "verify": (saltus.verify, dict(path=folder / "run.ckpt")),
         "GWG": (saltus.GWG, dict(radius=1)),
         "NCG": (saltus.NCG, dict(step_size=0.5, gradient_weight=0.5, penalty=1.0)),
-        "PAVG": (saltus.PAVG, dict(step_size=0.5, preconditioner=np.eye(4), scale=1.0)),
+        "PAVG": (saltus.PAVG, dict(step_size=0.5, preconditioner=np.eye(4), scale=1.0, momentum=0.0, over_relaxed=False)),
         "UniformMH": (saltus.UniformMH, dict(radius=1)),
         "BlockGibbs": (saltus.BlockGibbs, dict(shift=None)),
         "Gibbs": (saltus.Gibbs, dict(scan="random")),
@@ -191,10 +192,13 @@ def calls(folder):
         "resume": (
             saltus.resume,
             dict(path=folder / "run.ckpt", target=TARGET, num_draws=None, keep=None, progress=False)
-            | dict(time_limit=None, checkpoint_every=10.0),
+            | dict(time_limit=None, checkpoint_every=10.0, store=None),
         ),
         "sample": (saltus.sample, dict(target=TARGET, sampler=GIBBS, adaptation="default", **RUN, **sample_options)),
-        "tune": (saltus.tune, dict(target=TARGET, sampler="uniform_mh", seed=0, initial=None, adaptation="default")),
+        "tune": (
+            saltus.tune,
+            dict(target=TARGET, sampler="uniform_mh", seed=0, initial=None, adaptation="default", time_limit=None),
+        ),
         "random.seeds": (saltus.random.seeds, dict(seed=0, num=3)),
         "targets.conv_ebm": (targets.conv_ebm, dict(params=None, width=2, seed=0)),
         "targets.conv_ebm_params": (targets.conv_ebm_params, dict(width=2, seed=0)),
@@ -212,7 +216,7 @@ def calls(folder):
         "targets.polynomial_mixture": (targets.polynomial_mixture, dict(order=2, num_sites=3)),
         "targets.third_order": (
             targets.third_order,
-            dict(alpha=0.1, shape=(3, 3), coupling=0.4, num_triples=5, seed=0, triples=None),
+            dict(alpha=0.1, shape=(3, 3), coupling=0.4, num_triples=5, seed=0, field=None, periodic=True, triples=None),
         ),
         "targets.sparse_regression": (
             targets.sparse_regression,
@@ -224,7 +228,7 @@ def calls(folder):
         "training.L1": (_l1, dict(weight=0.1, of=lambda w: w, symmetric=False, learning_rate=None)),
         "training.ais": (
             training.ais,
-            dict(target=TARGET, kernel=GIBBS, num_temperatures=3, num_chains=2, seed=0, samples=None, base=None),
+            dict(target=TARGET, kernel=GIBBS, num_temperatures=3, num_chains=2, seed=0, time_limit=None, samples=None, base=None),
         ),
         "training.cd": (training.cd, dict(target=LEARNED, data=DATA, **train)),
         "training.pcd": (
@@ -309,6 +313,20 @@ EXEMPT = {
     "a class to derive from": {"Kernel"},
     "needs blackjax: tests/bridges/test_mixed.py": {"mixed"},
 }
+
+
+# Arguments that no person gives.
+UNTRIED = {("Space.encode", "name"), ("Space.check_codes", "name")}  # what the states are called in a message
+
+
+def untried(valid):
+    """(callable, argument) of every argument that no valid call names: nonsense is never tried for it."""
+    found = set()
+    for name, (call, arguments) in valid.items():
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        own = {p.name for p in inspect.signature(call).parameters.values() if p.kind in kinds}
+        found |= {(name, argument) for argument in own - set(arguments)}
+    return found - UNTRIED
 
 
 def public_callables():

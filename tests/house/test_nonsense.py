@@ -21,6 +21,7 @@ from nonsense_calls import (
     one_by_one,
     outcome,
     public_callables,
+    untried,
 )
 
 import saltus
@@ -52,6 +53,11 @@ def names():
 def test_every_public_callable_is_called(valid):
     missing = set(names()) - set(valid)
     assert not missing, f"add a valid call to tests/nonsense_calls.py: {missing}"
+
+
+def test_nonsense_is_tried_for_every_argument(valid):
+    missing = untried(valid)
+    assert not missing, f"add these to the valid calls of tests/nonsense_calls.py: {missing}"
 
 
 @pytest.mark.parametrize("name", names())
