@@ -2,6 +2,7 @@
 #   make demo                       a first look: the paper's regression, sampled, held against the exact answer
 #   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results; NAME=training for others
 #   make wheel                      the wheel in dist, and what is in it
+#   make release-check              sdist and wheel, installed into empty venvs on every Python that is here
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
@@ -10,6 +11,7 @@
 #                                   an interrupted row goes on where it was; TORTURE_SECONDS=600 ends each row after ten minutes
 #   make torture-quick              a few trials of each row, in a few minutes
 #   make explorer                   the page of `saltus explore` anew, from web/explorer (needs node and npm)
+#   make docs                       the documentation in build/site: examples run, figures drawn, links and spelling checked
 #   make bench                      the speed table, goal by goal; results are kept in benchmarks/results/speed (delete one to repeat it)
 #   make bench-first                a first sample of four targets: seconds, agreement, what the race cost
 #   make bench-race                 does sampler="auto" pick well? on ten targets, results in benchmarks/results
@@ -21,7 +23,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo explorer reproduce wheel test test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
+.PHONY: demo docs explorer release-check reproduce wheel test test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -53,6 +55,10 @@ web/node_modules/.ready: web/package.json web/package-lock.json
 explorer: web/node_modules/.ready
 	cd web && npm run --silent types && npm run --silent build
 
+release-check: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	@$(BIN)/python .ci/release_check.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -72,6 +78,17 @@ test-full: lint
 			> $(VENV)/full.txt 2>&1 || { tail -n 40 $(VENV)/full.txt; exit 1; }; \
 		sed 's|$(CURDIR)|.|g' $(VENV)/full.txt > $$kept; tail -n 1 $$kept; \
 	done
+
+# In a venv of its own, since a reader of the code does not need it.
+.venv-docs/.ready: pyproject.toml
+	"$(FOUND)" -m venv --clear .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e '.[docs,cli,io,plots,ebm]'
+	touch $@
+
+docs: .venv-docs/.ready
+	.venv-docs/bin/codespell --ignore-words docs/words.txt README.md CHANGELOG.md CONTRIBUTING.md docs src/saltus examples
+	.venv-docs/bin/python docs/_gallery.py
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
 torture: $(READY)
 	@$(ONE_THREAD) $(BIN)/python -m torture

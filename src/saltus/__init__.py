@@ -52,7 +52,7 @@ if _TYPE_CHECKING:
     from .evidence import log_likelihood, log_z
     from .optimising import optimise
     from .race import check, race_of
-    from .reporting import lattice_observables, observables, report, summary
+    from .reporting import citation, lattice_observables, observables, plot, report, summary
     from .run import kernel_of, resume, sample, save, status, verify
     from .run import open_run as open
     from .tuning import find_ladder, tune
@@ -65,6 +65,7 @@ _LATER = {
     "bridges": (".bridges", ""),
     "check": (".race", "check"),
     "compare": (".comparing", "compare"),
+    "citation": (".reporting", "citation"),
     "datasets": (".datasets", ""),
     "diagnostics": (".diagnostics", ""),
     "extending": (".extending", ""),
@@ -77,6 +78,7 @@ _LATER = {
     "observables": (".reporting", "observables"),
     "open": (".run", "open_run"),
     "optimise": (".optimising", "optimise"),
+    "plot": (".reporting.plot", ""),
     "race_of": (".race", "race_of"),
     "report": (".reporting", "report"),
     "resume": (".run", "resume"),
@@ -159,6 +161,7 @@ __all__ = [
     "UniformMH",
     "bridges",
     "check",
+    "citation",
     "compare",
     "datasets",
     "diagnostics",
@@ -173,6 +176,7 @@ __all__ = [
     "observables",
     "open",
     "optimise",
+    "plot",
     "race_of",
     "random",
     "report",

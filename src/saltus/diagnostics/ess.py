@@ -47,7 +47,7 @@ def autocorrelation_time(x: Any) -> Any:
 def _integrated_time(xp: Any, x: Any) -> Any:
     n = x.shape[-1]
     unit, usable = scaled(xp, x, axis=-1)
-    rho = _autocorrelations(xp, unit)
+    rho = autocorrelations(xp, unit)
     pairs = _sum_pairs(rho)
     index = xp.arange(n // 2)
     kept = index < xp.min(xp.where(pairs < 0, index, n // 2), axis=-1, keepdims=True)
@@ -59,7 +59,7 @@ def _integrated_time(xp: Any, x: Any) -> Any:
 _compiled_time = jax.jit(partial(_integrated_time, jnp))
 
 
-def _autocorrelations(xp: Any, x: Any) -> Any:
+def autocorrelations(xp: Any, x: Any) -> Any:
     """ρ_0, ..., ρ_{N-1}; by FFT, padded with zeros so that the end does not meet the beginning. All 0 where x is."""
     n = x.shape[-1]
     padded = 2 ** (2 * n - 1).bit_length()

@@ -32,6 +32,7 @@ class AVG(Auxiliary):
     needs = LOCAL_MODEL
     tunes = {"step_size": Decades()}  # noqa: RUF012
     simplicity = 40
+    cites = ("rhodes2022",)
 
     step_size: Number
     momentum: Number = None

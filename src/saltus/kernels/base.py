@@ -31,6 +31,7 @@ class Kernel:
         rejects      whether it can refuse a move
         simplicity   of samplers as good as each other the race takes the one with the smallest number
         races        whether "auto" tries it; False: only where it is asked for
+        cites        keys of what to cite (`reporting/citation.py`), or whole BibTeX entries
 
     A Metropolis sampler supplies `propose` and `log_ratio` (and `noise`, where it draws an auxiliary variable first); any
     other overrides `step`. Its chain state is a `Point`, or a record with `codes`, `log_prob` and more leaves, which then
@@ -44,6 +45,7 @@ class Kernel:
     rejects: ClassVar[bool] = True
     simplicity: ClassVar[int] = 70
     races: ClassVar[bool] = True
+    cites: ClassVar[tuple[str, ...]] = ()
     uses_local_model: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:

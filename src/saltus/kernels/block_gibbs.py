@@ -40,6 +40,7 @@ class BlockGibbs(Kernel):
     needs = Needs(structure=SiteQuadratic)
     rejects = False
     simplicity = 10
+    cites = ("martens2010",)
 
     shift: Number = None
 

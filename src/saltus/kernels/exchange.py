@@ -78,6 +78,7 @@ class Exchange(Kernel):
 
     needs = LOCAL_MODEL
     simplicity = 38
+    cites = ("kawasaki1966",)
     races = False
 
     def propose(self, target: Target, x: Point, noise: None = None) -> Swap:

@@ -32,6 +32,7 @@ class Gibbs(HeatBath):
     """
 
     simplicity = 0
+    cites = ("geman1984",)
 
     scan: str = static(default="random")
 

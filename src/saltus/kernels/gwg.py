@@ -31,6 +31,7 @@ class GWG(Kernel):
     needs = LOCAL_MODEL
     tunes = {"radius": Radii()}  # noqa: RUF012
     simplicity = 30
+    cites = ("grathwohl2021",)
 
     radius: Number = 1
 

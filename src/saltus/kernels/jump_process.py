@@ -34,6 +34,7 @@ class JumpProcess(Jumping):
     """
 
     simplicity = 36
+    cites = ("power2019", "bortz1975")
 
     balance: str = static(default="sqrt")
 

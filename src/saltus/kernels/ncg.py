@@ -30,6 +30,7 @@ class NCG(Kernel):
     needs = LOCAL_MODEL
     tunes = {"step_size": Decades()}  # noqa: RUF012
     simplicity = 20
+    cites = ("rhodes2022", "zhang2022")
 
     step_size: Number
     gradient_weight: Number = 0.5

@@ -71,6 +71,7 @@ class PAS(Kernel):
     needs = LOCAL_MODEL
     tunes = {"radius": Radii()}  # noqa: RUF012
     simplicity = 35
+    cites = ("sun2022",)
     races = False
 
     radius: Number = 3

@@ -40,6 +40,7 @@ class PAVG(Auxiliary):
     needs = LOCAL_MODEL
     tunes = {"step_size": Decades(), "scale": Signed(), "preconditioner": Fit(warmup=AVG)}  # noqa: RUF012
     simplicity = 60
+    cites = ("rhodes2022",)
 
     step_size: Number
     preconditioner: Any

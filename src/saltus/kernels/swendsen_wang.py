@@ -35,6 +35,7 @@ class SwendsenWang(Kernel):
     """
 
     simplicity = 5
+    cites = ("swendsen1987",)
     races = False
 
     coupling: Any = None

@@ -84,6 +84,7 @@ class Tempered(MadeOfKernels):
     races = False
     tunes = {"ladder": Rungs()}  # noqa: RUF012
     simplicity = 90
+    cites = ("syed2022",)
     reversible = False
 
     kernel: Any

@@ -29,6 +29,7 @@ class TGS(Jumping):
     """
 
     simplicity = 37
+    cites = ("zanella2019",)
 
     weighting: str = static(default="even")
     size: Number = 5.0

@@ -29,6 +29,7 @@ class UniformMH(Kernel):
     needs = VALUES
     tunes = {"radius": Radii()}  # noqa: RUF012
     simplicity = 50
+    cites = ("metropolis1953",)
 
     radius: Number
 

@@ -1,0 +1,19 @@
+"""Two modes: tempering crosses where no single chain does."""
+
+import matplotlib.pyplot as plt
+
+import saltus
+
+target = saltus.targets.ising((8, 8), coupling=0.6)  # ordered: nearly all up, or nearly all down
+settings = dict(num_draws=400, num_warmup=100, num_chains=4, thin=1, seed=0, progress=False)
+plain = saltus.sample(target, saltus.Gibbs("coloured"), **settings)
+found = saltus.find_ladder(target, saltus.Gibbs("coloured"), seed=0)
+tempered = saltus.sample(target, found.kernel, **settings)
+print(found)
+
+figure, axes = plt.subplots(2, 1, figsize=(6.4, 4), sharex=True, layout="constrained")
+for ax, (name, run) in zip(axes, {"Gibbs alone": plain, "Gibbs, tempered": tempered}.items(), strict=True):
+    ax.plot(run.posterior["s"].mean("site").values.T, linewidth=0.7)
+    ax.set(title=name, ylabel="magnetisation", ylim=(-1.05, 1.05))
+axes[1].set_xlabel("draw")
+plt.show()
