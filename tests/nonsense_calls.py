@@ -238,6 +238,10 @@ def calls(folder):
         "training.data_covariance": (training.data_covariance, dict(space=LEARNED.space, data=DATA)),
         "training.Energy": (training.Energy, dict(weight=0.1)),
         "training.history": (training.history, dict(path=folder / "t.ckpt")),
+        "training.log_likelihood": (
+            training.log_likelihood,
+            dict(model=LEARNED, data=DATA, base=None, samples=None, num_temperatures=3, num_chains=4, seed=0),
+        ),
         "training.mmd": (training.mmd, dict(x=DATA, y=DATA[:5])),
         "training.picture": (training.picture, dict(states=DATA, shape=(1, 3), path=None, columns=2, scale=1, overwrite=False)),
         "training.load": (training.load, dict(path=folder / "t.ckpt", target=LEARNED)),
@@ -303,6 +307,7 @@ EXEMPT = {
     "results, filled by saltus": {
         "Info",
         "Point",
+        "training.Likelihood",
         "training.LogZ",
         "training.Moment",
         "training.Trained",

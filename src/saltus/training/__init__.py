@@ -5,6 +5,7 @@ from . import models
 from .callback import Moment
 from .choice import data_covariance
 from .history import history
+from .likelihood import Likelihood, log_likelihood
 from .pcd import cd, pcd
 from .penalty import L1, Energy
 from .pictures import mmd, picture
@@ -15,6 +16,7 @@ __all__ = [
     "L1",
     "DivergenceWarning",
     "Energy",
+    "Likelihood",
     "LogZ",
     "Moment",
     "Trained",
@@ -23,6 +25,7 @@ __all__ = [
     "data_covariance",
     "history",
     "load",
+    "log_likelihood",
     "mmd",
     "models",
     "pcd",

@@ -64,10 +64,13 @@ class Table(Source):
 
 
 class Stream(Source):
-    """Batches that are read when their update comes. A batch that cannot be used ends training at its update, not before."""
+    """Batches that are read when their update comes. A batch that cannot be used ends training at its update, not before.
 
-    def __init__(self, space: Space, batch: int, read: Callable[[int], Any], kind: str):
-        self.space, self.batch, self.read = space, batch, read
+    in_order: a batch can be read only after all before it.
+    """
+
+    def __init__(self, space: Space, batch: int, read: Callable[[int], Any], kind: str, in_order: bool = True):
+        self.space, self.batch, self.read, self.in_order = space, batch, read, in_order
         self.most_updates = int(min(MOST_UPDATES, max(_MOST_NUMBERS // (batch * space.num_sites), 1)))
         self.waiting: list[np.ndarray] = []  # batches that have been read, of updates from `at` on
         self.at, self.failure = 0, None
@@ -77,8 +80,8 @@ class Stream(Source):
 
     def begin(self, update: int) -> None:
         if update > self.at:
-            for past in range(self.at + len(self.waiting), update):
-                self.read(past)
+            for past in range(self.at + len(self.waiting), update) if self.in_order else ():
+                self._batch(past)
             self.at, self.waiting = update, self.waiting[update - self.at :]
 
     def length(self, first: int, count: int) -> int:
@@ -150,7 +153,7 @@ def read_source(space: Space, data: Any, batch: int, seed: int) -> Source:
     if hasattr(data, "__next__"):
         return Stream(space, batch, lambda update: next(data), "an iterator")
     if callable(data):
-        return Stream(space, batch, data, "a function")
+        return Stream(space, batch, data, "a function", in_order=False)
     loader = hasattr(data, "__iter__") and not hasattr(data, "__array__") and not isinstance(data, (list, tuple, dict, str, bytes))
     if loader and not isinstance(data, (set, frozenset, range)):
         return Stream(space, batch, _again_and_again(data), "a loader")
@@ -186,4 +189,4 @@ def _mapped(space: Space, data: np.memmap, batch: int, seed: int) -> Source:
         found[order] = data[rows[order]]
         return found
 
-    return Stream(space, batch, read, f"a file of {len(data)} rows")
+    return Stream(space, batch, read, f"a file of {len(data)} rows", in_order=False)

@@ -70,7 +70,12 @@ class Sides:
         """(codes of v drawn given h, b + Wh). codes: of v and h before. u: (uniforms a site, d)."""
         visible, hidden = self.split(codes)
         pull = temper(self._pull(params, hidden))
-        return self.space.form.chosen(visible, self._packed(pull), u), pull
+        return self.chosen(visible, pull, u), pull
+
+    def chosen(self, visible: jax.Array, pull: jax.Array, u: jax.Array) -> jax.Array:
+        """Codes of v drawn where b + Wh is `pull`."""
+        drawn: jax.Array = self.space.form.chosen(visible, self._packed(pull), u)
+        return drawn
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 from ..._record import as_choice, as_size, default_float, shown
 from ...engine.arguments import read_seed
 from ...engine.keys import seed_words
-from ...engine.starts import read_states
 from ...errors import TrainingError
 from ...spaces import Binary, Product, Space
 from ...structure import Graph
 from ...target import Target
+from ..codes import read_codes
 from .bipartite import Sides, closed_form, draw_side
 from .hidden import Hidden, observed_space
 
@@ -45,7 +45,7 @@ def rbm(space: Any, num_hidden: int, *, hidden: str = "summed", data: Any = None
     """
     m, hidden = as_size(num_hidden, "num_hidden", TrainingError), as_choice(hidden, "hidden", _HIDDEN, TrainingError)
     space, rng, dtype = _visible_space(space), np.random.default_rng(as_size(seed, "seed", TrainingError, least=0)), default_float()
-    visible = np.zeros(space.shape) if data is None else _fitted(space, data)
+    visible = np.zeros(space.shape) if data is None else fitted(space, read_codes(space, data, "data"))
     params = {
         "weights": jnp.asarray(0.01 * rng.normal(size=(space.size, m)), dtype),
         "visible": jnp.asarray(visible, dtype),
@@ -72,8 +72,8 @@ def conditional(target: Any, *, v: Any = None, h: Any = None, seed: int = 0) -> 
         raise TrainingError("One side is drawn given the other.", expected="v or h", found="both" if h is not None else "neither")
     key = jax.random.wrap_key_data(jnp.asarray(seed_words(read_seed(seed))))
     if h is None:
-        return Binary(num_hidden).show(draw_side(Sides(space), target.params, key, read_states(space, v, "v"), None))
-    return space.show(draw_side(Sides(space), target.params, key, None, read_states(Binary(num_hidden), h, "h")))
+        return Binary(num_hidden).show(draw_side(Sides(space), target.params, key, read_codes(space, v, "v"), None))
+    return space.show(draw_side(Sides(space), target.params, key, None, read_codes(Binary(num_hidden), h, "h")))
 
 
 def _sides_of(target: Any) -> tuple[Space, int]:
@@ -115,15 +115,12 @@ def _visible_space(space: Any) -> Space:
     return space
 
 
-def _fitted(space: Space, data: Any) -> np.ndarray:
-    """b of independent sites that fit the data: log-odds of two values, logarithms of frequencies of categories, else 0."""
+def fitted(space: Space, codes: np.ndarray) -> np.ndarray:
+    """b of independent sites that fit these codes: log-odds of two values, logarithms of frequencies of categories, else 0."""
+    counts = np.stack([(codes == value).sum(axis=0) for value in range(space.num_values)], axis=1) + 0.5
     if space.num_values == 2 and space.numeric:
-        return log_odds(space, data) / np.ptp(space.values)
-    if not space.one_hot:
-        return np.zeros(space.shape)
-    codes = space.encode(data, "data")
-    counts = np.stack([(codes == value).sum(axis=0) for value in range(space.num_values)], axis=1)
-    return np.log(counts + 0.5) - np.log(counts + 0.5).mean(axis=1, keepdims=True)
+        return np.asarray(np.log(counts[:, 1] / counts[:, 0]) / np.ptp(space.values))
+    return np.log(counts) - np.log(counts).mean(axis=1, keepdims=True) if space.one_hot else np.zeros(space.shape)
 
 
 def log_odds(space: Any, data: Any) -> np.ndarray:
