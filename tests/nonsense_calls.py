@@ -95,6 +95,7 @@ MOMENTS = testing.exact_moments(TARGET)
 DATA = np.random.default_rng(1).integers(2, size=(20, 3))
 SERIES = np.random.default_rng(2).normal(size=(3, 50))
 GIBBS = saltus.Gibbs()
+REGRESSION = np.random.default_rng(3).normal(size=(9, 3)), np.random.default_rng(4).normal(size=9)
 RUN = dict(num_draws=4, num_warmup=4, num_chains=2, thin=1, seed=0, initial=None, keep="draws", keep_warmup=False)
 TRAIN = dict(
     num_updates=2, num_steps=1, batch_size=5, retune=False, seed=0, progress=False, penalty=None, average=None, trainable=None
@@ -198,6 +199,12 @@ def calls(folder):
         "tune": (
             saltus.tune,
             dict(target=TARGET, sampler="uniform_mh", seed=0, initial=None, adaptation="default", time_limit=None),
+        "tune": (saltus.tune, dict(target=TARGET, sampler="uniform_mh", seed=0, initial=None, adaptation="default")),
+        "variable_selection": (
+            saltus.variable_selection,
+            dict(X=REGRESSION[0], y=REGRESSION[1], prior="g", model_prior="uniform", names=None, seed=0, progress=False)
+            | dict(method="enumerate", prior_value=None, expected_size=None, max_size=None, forced=None, intercept=True)
+            | dict(error=0.1, num_chains=2, max_steps=100, time_limit=None),
         ),
         "random.seeds": (saltus.random.seeds, dict(seed=0, num=3)),
         "targets.conv_ebm": (targets.conv_ebm, dict(params=None, width=2, seed=0)),
@@ -317,6 +324,7 @@ EXEMPT = {
     | {"diagnostics.AcceptanceBin", "diagnostics.Tally", "datasets.Images", "datasets.MaxCut", "datasets.Regression"},
     "a class to derive from": {"Kernel"},
     "needs blackjax: tests/bridges/test_mixed.py": {"mixed"},
+    "made by variable_selection, or checked by scikit-learn when it is fitted": {"Selection", "SelectionRegressor"},
 }
 
 

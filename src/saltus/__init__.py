@@ -14,6 +14,7 @@ from .errors import (
     KernelError,
     RunError,
     SaltusError,
+    SelectionError,
     SpaceError,
     StorageError,
     TargetError,
@@ -55,6 +56,7 @@ if _TYPE_CHECKING:
     from .reporting import citation, lattice_observables, observables, plot, report, summary
     from .run import kernel_of, resume, sample, save, status, verify
     from .run import open_run as open
+    from .selection import Selection, SelectionRegressor, variable_selection
     from .tuning import find_ladder, tune
 
 __version__ = "0.1.0"
@@ -63,6 +65,8 @@ __version__ = "0.1.0"
 # What a first `import saltus` should not wait for: {name: (module, attribute)}; modules by themselves have no attribute.
 _LATER = {
     "bridges": (".bridges", ""),
+    "Selection": (".selection", "Selection"),
+    "SelectionRegressor": (".selection", "SelectionRegressor"),
     "check": (".race", "check"),
     "compare": (".comparing", "compare"),
     "citation": (".reporting", "citation"),
@@ -90,6 +94,7 @@ _LATER = {
     "testing": (".testing", ""),
     "training": (".training", ""),
     "tune": (".tuning", "tune"),
+    "variable_selection": (".selection", "variable_selection"),
     "verify": (".run", "verify"),
 }
 
@@ -148,6 +153,9 @@ __all__ = [
     "Quadratic",
     "RunError",
     "SaltusError",
+    "Selection",
+    "SelectionError",
+    "SelectionRegressor",
     "Space",
     "SpaceError",
     "Sparse",
@@ -189,5 +197,6 @@ __all__ = [
     "testing",
     "training",
     "tune",
+    "variable_selection",
     "verify",
 ]

@@ -43,6 +43,10 @@ class TrainingError(SaltusError):
     """An argument of `saltus.training` cannot be used, or its data, model and optimiser do not fit together."""
 
 
+class SelectionError(SaltusError):
+    """Data or an argument of `saltus.variable_selection` cannot be used."""
+
+
 class StorageError(SaltusError):
     """A file or folder cannot be read or written, is not what it should be, or belongs to another run."""
 

@@ -132,6 +132,7 @@ VALID = {
     "check": ["model.py:target", "--small"],
     "tune": ["model.py:target", "--sampler", "uniform-mh"],
     "demo": ["-o", "demo"],
+    "select": ["table.csv", "--response", "y", "--out", "answers", "--method", "enumerate"],
 }
 
 
@@ -165,6 +166,7 @@ def refused(command, words):
 def model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("model.py").write_text(MODEL)
+    pathlib.Path("table.csv").write_text("a,b,y\n1,2,1\n2,1,3\n3,5,2\n4,4,5\n5,9,4\n")
 
 
 @pytest.mark.parametrize("command", VALID)

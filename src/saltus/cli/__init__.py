@@ -7,6 +7,7 @@ sampler.py   --sampler ncg --step-size 0.5 -> Kernel
 importing.py file.py, package.module -> the user's module
 output.py    -o run.nc or run.zarr
 tuning.py    what saltus tune leaves
+selecting.py what saltus select reads
 ending.py    what saltus sample says at the end
 """
 

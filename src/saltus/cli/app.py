@@ -19,7 +19,7 @@ import saltus
 from ..errors import RunError, SaltusError
 from ..kernels import samplers
 from . import BAD_INPUT, COMPLETE
-from .help import APP, CHECK, DEMO, EXPLORE, REPORT, RESUME, SAMPLE, SUMMARY, TUNE
+from .help import APP, CHECK, DEMO, EXPLORE, REPORT, RESUME, SAMPLE, SELECT, SUMMARY, TUNE
 
 SAMPLER = Group("Sampler", sort_key=1)
 RUN = Group("Run", sort_key=2)
@@ -203,6 +203,56 @@ def sample(
         adaptation=adaptation,
     )
     return finish(result, out, target, checkpoint)
+
+
+@app.command(help_epilogue=SELECT, usage="Usage: saltus select FILE.csv --response NAME --out FOLDER [OPTIONS]", sort_key=1.5)
+def select(
+    path: Annotated[Path, Parameter(help="A CSV file with a header; all columns but the response are candidates.")],
+    /,
+    *,
+    response: Annotated[str, option(RUN, "The column to explain.", "NAME")],
+    out: Annotated[Path, option(DISK, "The folder for tables, figures and a page.", "FOLDER", alias="-o")],
+    prior: Annotated[
+        str,
+        option(RUN, "Of the coefficients: g, bric, hyper-g, hyper-g/n, zellner-siow, independent, bic, eb-local.", "NAME"),
+    ] = "g",
+    model_prior: Annotated[str, option(RUN, "Of the models: beta-binomial, uniform, bernoulli.", "NAME")] = "beta-binomial",
+    expected_size: Annotated[float | None, option(RUN, "Number of columns the prior expects.", "K")] = None,
+    forced: Annotated[str | None, option(RUN, "Columns that are in every model, joined by commas.", "NAMES")] = None,
+    ignore: Annotated[str | None, option(RUN, "Columns to leave out, joined by commas.", "NAMES")] = None,
+    method: Annotated[str, option(RUN, "auto, enumerate or sample.", "NAME")] = "auto",
+    error: Annotated[float, option(RUN, "Sample until every inclusion probability has at most this error.", "E")] = 0.005,
+    seed: Seed = 0,
+    time_limit: TimeLimit = None,
+    overwrite: Annotated[bool, option(DISK, "Replace the results in the folder.", show_default=False)] = False,
+    no_progress: NoProgress = False,
+) -> int:
+    """Which columns of a table explain another?
+
+    Bayesian variable selection: the probability of each column, with coefficients, models and pictures.
+    """
+    from .ending import tell
+    from .selecting import check_folder, read_csv, words_of, write_folder
+
+    folder = check_folder(out, overwrite)
+    X, y = read_csv(path, response)
+    X = X.drop(columns=[name for name in words_of(ignore) or [] if name in X.columns])
+    found = saltus.variable_selection(
+        X,
+        y,
+        prior,
+        model_prior,
+        seed=seed,
+        progress=not no_progress,
+        method=method,
+        expected_size=expected_size,
+        forced=words_of(forced),
+        error=error,
+        time_limit=time_limit,
+    )
+    write_folder(found, folder)
+    tell(found.summary(), "", f"written to {folder}: open {folder / 'index.html'}")
+    return COMPLETE
 
 
 @app.command(help_epilogue=RESUME, usage="Usage: saltus resume CHECKPOINT TARGET [OPTIONS]", sort_key=3)

@@ -87,6 +87,14 @@ REPORT = """\
   saltus report run.nc -o report.html
   saltus report run.zarr --overwrite -o report.html
 """
+SELECT = f"""\
+[bold]Examples[/]
+  saltus select crime.csv --response y --out crime
+  saltus select genes.csv --response y --prior hyper-g/n --expected-size 10 --out genes
+
+It writes columns.csv, models.csv, size.csv, summary.txt, selection.png and index.html, a page that needs no other file.
+
+{CODES}"""
 CHECK = """\
 [bold]Examples[/]
   saltus check model.py:target

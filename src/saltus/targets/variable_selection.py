@@ -1,4 +1,4 @@
-"""Bayesian variable selection: which columns of X explain y."""
+"""The paper's toy of variable selection. For data of your own: `saltus.variable_selection`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def sparse_regression(
     appended_probability: float = 0.001,
     differences: str = "gradient",
 ) -> Target:
-    r"""Sparse Bayesian regression: s_i = 1 where column i of X (N, D) is used; weights and noise are integrated out.
+    r"""The paper's sparse Bayesian regression: s_i = 1 where column i of X (N, D) is used; weights and noise are integrated out.
+
+    For data of your own take `saltus.variable_selection`: this toy has no intercept, does not centre, and its prior
+    Beta(0.001, 10) keeps almost every column out, so that it answers another question.
 
     $$ y \sim N(X_s ω, σ^2 I), \quad ω \sim N(0, g σ^2 (X_s^T X_s + λI)^{-1}), \quad σ^2 \sim IG(α_σ, β_σ), \quad
        X_s = X \operatorname{diag}(s), \quad s_i \sim \text{Bernoulli}(π), \quad π \sim \text{Beta}(α_π, β_π) $$
