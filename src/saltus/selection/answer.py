@@ -94,10 +94,12 @@ def answer_by_enumeration(question: Question) -> Answer:
         found = enumerate_models(question.problem(max(question.cap, 1), question.columns(gram=True)), question.gram())
     p, share = question.data.p, found.probabilities
     size = np.bincount(found.sizes, weights=share, minlength=p + 1)
-    sums = [exactly(x) for x in (np.clip(found.inclusion, 0, 1), found.mean, found.second, found.positive)]
+    inside, mean, second, positive = (
+        exactly(x) for x in (np.clip(found.inclusion, 0, 1), found.mean, found.second, found.positive)
+    )
     return Answer(
-        question, *sums, exactly(size), exactly(found.log_total), _listed(found, p), np.ones(p), exact=True
-    )  # fmt: skip
+        question, inside, mean, second, positive, exactly(size), exactly(found.log_total), _listed(found, p), np.ones(p), exact=True
+    )
 
 
 def _listed(found: Enumerated, p: int) -> Models:
@@ -112,7 +114,7 @@ def _listed(found: Enumerated, p: int) -> Models:
 
 def answer_by_sampling(question: Question, sampled: Sampled) -> Answer:
     totals = sampled.totals.merged(BATCHES)
-    sums = [inclusion(sampled.totals), *(ratio(totals.part(x), totals.weight) for x in ("mean", "second", "positive"))]
+    mean, second, positive = (ratio(totals.part(x), totals.weight) for x in ("mean", "second", "positive"))
     seen, model = np.unique(sampled.hashes, return_inverse=True)
     model = model.reshape(sampled.hashes.shape)
     columns = [sampled.known[h][0] for h in seen.tolist()]
@@ -121,9 +123,19 @@ def answer_by_sampling(question: Question, sampled: Sampled) -> Answer:
     draws = Draws(model, sampled.weights)
     models, draws = _ranked(every, draws)
     return Answer(
-        question, *sums, _sizes(models, draws, question.data.p), _log_evidence(models, draws), models, rhat(sampled.totals),
-        exact=False, draws=draws, effective=_worth(draws.weight),
-    )  # fmt: skip
+        question,
+        inclusion(sampled.totals),
+        mean,
+        second,
+        positive,
+        _sizes(models, draws, question.data.p),
+        _log_evidence(models, draws),
+        models,
+        rhat(sampled.totals),
+        exact=False,
+        draws=draws,
+        effective=_worth(draws.weight),
+    )
 
 
 def _ranked(models: Models, draws: Draws, factor: np.ndarray | None = None) -> tuple[Models, Draws]:
@@ -195,12 +207,24 @@ def reweighted(answer: Answer, question: Question) -> Answer:
     places = np.concatenate([*models.columns, np.zeros(0, int)]).astype(int)
     shape = (len(models.columns), p)
     share = draws.estimate(weights, scipy.sparse.coo_matrix((np.ones(len(rows)), (rows, places)), shape=shape).tocsr())
-    scale = [share.value / np.where(answer.inclusion.value > 0, answer.inclusion.value, 1)] * 3
-    sums = [Estimate(x.value * s, x.error * s) for x, s in zip((answer.mean, answer.second, answer.positive), scale, strict=True)]
+    scale = share.value / np.where(
+        answer.inclusion.value > 0, answer.inclusion.value, 1
+    )  # coefficients if in are taken to be as before
+    mean, second, positive = (Estimate(x.value * scale, x.error * scale) for x in (answer.mean, answer.second, answer.positive))
     return Answer(
-        question, share, *sums, _sizes(models, draws, p), _log_evidence(models, draws), models, np.full(p, np.nan),
-        exact=False, draws=draws, effective=_worth(draws.weight),
-    )  # fmt: skip
+        question,
+        share,
+        mean,
+        second,
+        positive,
+        _sizes(models, draws, p),
+        _log_evidence(models, draws),
+        models,
+        np.full(p, np.nan),
+        exact=False,
+        draws=draws,
+        effective=_worth(draws.weight),
+    )
 
 
 def _odds(models: Models, log_odds: np.ndarray) -> np.ndarray:

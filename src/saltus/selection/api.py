@@ -110,12 +110,16 @@ def variable_selection(
 
 def _which(model_prior: Any, data: Any) -> Any:
     """Of a probability for each column of X, those of the columns that can enter."""
-    given = np.ndim(model_prior) == 1 if isinstance(model_prior, (list, np.ndarray)) else hasattr(model_prior, "to_numpy")
-    if given and len(model_prior) == len(data.names):
-        mask = np.zeros(len(data.names), bool)
-        mask[data.entering] = True
-        return mask
-    return None
+    one_each = (
+        np.ndim(model_prior) == 1
+        if isinstance(model_prior, np.ndarray)
+        else isinstance(model_prior, list) or hasattr(model_prior, "to_numpy")
+    )
+    if not one_each or len(model_prior) != len(data.names):
+        return None
+    mask = np.zeros(len(data.names), bool)
+    mask[data.entering] = True
+    return mask
 
 
 def _read_error(error: Any) -> float:

@@ -196,7 +196,7 @@ def _run_chain(problem: Problem, steps: int, slots: jax.Array, key: jax.Array) -
 
     uniforms = random.unit(key, (steps, UNIFORMS), x.left.dtype)
 
-    def visit(state: tuple, u: Any) -> tuple:
+    def visit(state: tuple, u: Any) -> tuple[tuple, Any]:
         x, sums = state
         now = law(problem, x)
         w = 1 / now.total
@@ -206,7 +206,8 @@ def _run_chain(problem: Problem, steps: int, slots: jax.Array, key: jax.Array) -
         kept = (x.slots, log_posterior(problem, x), w)
         return (step(u, problem, x, now), sums), kept
 
-    (x, sums), (all_slots, log_prob, weight) = jax.lax.scan(visit, (x, sums), uniforms)
+    (x, sums), visits = jax.lax.scan(visit, (x, sums), uniforms)
+    all_slots, log_prob, weight = visits
     m = slots.shape[0]
     full = jnp.any(jnp.sum(all_slots < x.left.shape[0], axis=1) >= m) | (x.size >= m)
     return Batch(sums, all_slots, log_prob, weight, x.slots, full)

@@ -106,7 +106,8 @@ def sample_models(question: Question, seed: int, num_chains: int, goal: Goal, pr
 
 
 def totals_of(sums: list, steps: int) -> Totals:
-    return Totals(*(np.stack([each[i] for each in sums], axis=1) for i in range(3)), steps)
+    every, weight, square = (np.stack([each[i] for each in sums], axis=1) for i in range(3))
+    return Totals(every, weight, square, steps)
 
 
 def verdict(sums: list, steps: int, goal: Goal, most: int, number: int, began: float, progress: Progress) -> str:
