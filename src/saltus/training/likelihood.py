@@ -170,10 +170,8 @@ class _RBM:
     def _weights(self, codes: np.ndarray, back: bool) -> np.ndarray:
         words = jnp.asarray(seed_words(self.seed))
         start = jnp.asarray(self.start, default_float())
-        codes = jnp.asarray(codes, self.space.code_dtype)
-        return np.asarray(
-            _anneal(Sides(self.space), back, self.params, start, codes, words, np.int32(self.temperatures)), np.float64
-        )
+        first, num = jnp.asarray(codes, self.space.code_dtype), np.int32(self.temperatures)
+        return np.asarray(_anneal(Sides(self.space), back, self.params, start, first, words, num), np.float64)
 
 
 def _told(estimate: float, weights: np.ndarray, sign: int, direction: str) -> LogZ:
