@@ -199,7 +199,7 @@ def calls(folder):
         "tune": (
             saltus.tune,
             dict(target=TARGET, sampler="uniform_mh", seed=0, initial=None, adaptation="default", time_limit=None),
-        "tune": (saltus.tune, dict(target=TARGET, sampler="uniform_mh", seed=0, initial=None, adaptation="default")),
+        ),
         "variable_selection": (
             saltus.variable_selection,
             dict(X=REGRESSION[0], y=REGRESSION[1], prior="g", model_prior="uniform", names=None, seed=0, progress=False)
