@@ -34,11 +34,15 @@ groups
   values       50 to 5000 values per site
   differences  exact differences: brute force / closed form
   devices      two devices on two cores / one on one
+  cores        the same run on all cores / on one
+  plain        a function typed by hand / targets.ising, thrml; a dense glass;
+               a sum of local terms
+  user-network an update of pcd with an equinox network / its gradients
   retuning     a training whose settings follow the model / one at fixed ones
   profile      where the time of a step goes (no goals)
   choices      why the code is written as it is (no goals)
 
-  thrml, peers and retuning need: pip install 'saltus[bench]'
+  thrml, peers, plain, user-network and retuning need: pip install 'saltus[bench]'
 
 examples
   python -m benchmarks steps textbook

@@ -52,8 +52,13 @@ def building(make, space) -> tuple[float, float]:
     return whole, time.process_time() - start
 
 
-def in_turn(*sides, num_chains: int = 100, num_steps: int = 100, rounds: int = 7) -> list[float]:
+def in_turn(*sides, **asked) -> list[float]:
     """Microseconds a step of (target, kernel), medians of rounds taken in turn."""
+    return [statistics.median(found) for found in in_rounds(*sides, **asked)]
+
+
+def in_rounds(*sides, num_chains: int = 100, num_steps: int = 100, rounds: int = 7) -> list[list[float]]:
+    """The same, round by round."""
     loops = [_loop(target, kernel, num_chains, num_steps) for target, kernel in sides]
     times: list[list[float]] = [[] for _ in sides]
     for number in range(rounds + 1):
@@ -61,7 +66,7 @@ def in_turn(*sides, num_chains: int = 100, num_steps: int = 100, rounds: int = 7
             start = time.perf_counter()
             loop(jax.random.key(number))
             found.append((time.perf_counter() - start) / num_steps * 1e6)
-    return [statistics.median(found[1:]) for found in times]
+    return [found[1:] for found in times]
 
 
 def _loop(target, kernel, num_chains, num_steps):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import saltus
 
-from . import choices, figures, learning, profile, scale, versus
+from . import choices, cores, figures, learning, plain, profile, scale, user_network, versus
 from .lines import HEADER, Line, load, save
 
 GROUPS: dict[str, Callable[[], list[Line]]] = {
@@ -29,6 +29,9 @@ GROUPS: dict[str, Callable[[], list[Line]]] = {
     "values": scale.values,
     "differences": scale.differences,
     "devices": scale.devices,
+    "cores": cores.cores,
+    "plain": plain.plain,
+    "user-network": user_network.user_network,
     "retuning": learning.retuning,
     "profile": profile.profile,
     "choices": choices.choices,

@@ -4,7 +4,7 @@ Every sampler is exact with any of them: D must only be a deterministic function
 
     gradient        D_i(v) = g_i (v - s_i)                              one backward pass
     hessian_diag    D_i(v) = g_i (v - s_i) + ½ H_ii (v - s_i)^2         and d Hessian-vector products
-    exact           D_i(v) = f(s with s_i = v) - f(s)                   d (k - 1) evaluations, in chunks
+    exact           D_i(v) = f(s with s_i = v) - f(s)                   d (k - 1) evaluations, or as few as f's structure allows
     Differences     whatever a target knows in closed form
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from ._record import as_flag, default_float, record, shown, static
 from .errors import TargetError
 from .moves import Moves
-from .structure import BoundQuadratic
+from .structure import BoundQuadratic, LocalTerms
 from .sweeps import ColourSweep, Fields, closed_sweep
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class LocalModel:
 
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(b, k) the true f for every value of `sites`, up to a constant per site; and how many states were undefined."""
-        return brute_force(target, codes, f, sites)
+        return evaluated_rows(target, codes, f, sites)
 
     def evaluations(self, space: Space) -> int:
         """Evaluations of f, with or without its gradient, for one state's local model."""
@@ -153,7 +153,7 @@ class ExactDifferences(LocalModel):
             return target.value(codes), Fields().packed(target, codes)
         f = target.value(codes)
         # An undefined neighbour gets 0, no advice: it is proposed now and then, refused, and counted by the Metropolis step.
-        table = brute_force(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32), undefined_as=f)[0] - f
+        table = evaluated_rows(target, codes, f, jnp.arange(target.space.num_sites, dtype=jnp.int32), undefined_as=f)[0] - f
         return f, target.space.form.packed(target.space, table)
 
     def moves(self, target: Target, codes: jax.Array, local: Any) -> Moves:
@@ -163,7 +163,10 @@ class ExactDifferences(LocalModel):
         return 1 + space.num_sites * (space.num_values - 1)
 
     def evaluations_on(self, target: Target) -> int:
-        return 1 if target.find(BoundQuadratic) is not None else self.evaluations(target.space)
+        if target.find(BoundQuadratic) is not None:
+            return 1
+        terms = target.find(LocalTerms)
+        return self.evaluations(target.space) if terms is None else 1 + terms.evaluations(target.space)
 
     def by_hand(self, target: Target, codes: jax.Array, new: jax.Array) -> jax.Array:
         one_site = lambda i: target.value(codes.at[i].set(new[i])) - target.value(codes)  # noqa: E731
@@ -199,7 +202,7 @@ class Differences(LocalModel):
 
     def rows(self, target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array) -> tuple[jax.Array, jax.Array]:
         if not self.exact:
-            return brute_force(target, codes, f, sites)
+            return evaluated_rows(target, codes, f, sites)
         form, packed = target.space.form, self.packed(target, codes)
         if isinstance(packed, tuple):  # of a product: rows of all sites have one width only once they are unpacked
             return jnp.take(form.rows(codes, packed), sites, axis=0, mode="clip"), jnp.zeros((), jnp.int32)
@@ -301,6 +304,22 @@ def affordable_differences(target: Target, most: int) -> tuple[str | None, int]:
     return (None if target.differences.exact or evaluations > most else ExactDifferences.name), evaluations
 
 
+def evaluated_rows(
+    target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array, undefined_as: Any = -jnp.inf
+) -> tuple[jax.Array, jax.Array]:
+    """`brute_force`; for all sites, or for several that share no term, from local terms where f has them."""
+    terms, space = target.find(LocalTerms), target.space
+    if terms is None or sites.shape[0] == 1:
+        return brute_force(target, codes, f, sites, undefined_as)
+    if sites.shape[0] >= space.num_sites:
+        every = terms.all_changes(target, codes, _values_at(space, jnp.arange(space.num_sites, dtype=jnp.int32)))
+        others = f + jnp.take(every, sites, axis=0, mode="clip")
+    else:
+        together = lambda: f + terms.block_changes(target, codes, sites, _values_at(space, sites))  # noqa: E731
+        others = jax.lax.cond(terms.share_none(sites), together, lambda: _one_by_one(target, codes, sites))
+    return _by_values(space, codes, sites, f, others, undefined_as)
+
+
 def brute_force(
     target: Target, codes: jax.Array, f: jax.Array, sites: jax.Array, undefined_as: Any = -jnp.inf
 ) -> tuple[jax.Array, jax.Array]:
@@ -309,6 +328,11 @@ def brute_force(
     Undefined states are impossible ones unless `undefined_as` says otherwise; values that a site does not have are: -inf. A
     site index of d (padding) changes nothing.
     """
+    return _by_values(target.space, codes, sites, f, _one_by_one(target, codes, sites), undefined_as)
+
+
+def _one_by_one(target: Target, codes: jax.Array, sites: jax.Array) -> jax.Array:
+    """(b, k - 1) f with each of `sites` in turn gone on by 1..k - 1 codes."""
     k, own = target.space.num_values, _values_at(target.space, sites)
 
     def change(index: jax.Array) -> jax.Array:
@@ -318,7 +342,15 @@ def brute_force(
 
     num = sites.shape[0] * (k - 1)
     others = jax.lax.map(change, jnp.arange(num, dtype=jnp.int32), batch_size=_batch(num, target.space.size))
-    by_hop = jnp.concatenate([jnp.broadcast_to(f, (sites.shape[0], 1)), others.reshape(-1, k - 1)], axis=1)
+    return others.reshape(-1, k - 1)
+
+
+def _by_values(
+    space: Space, codes: jax.Array, sites: jax.Array, f: jax.Array, others: jax.Array, undefined_as: Any
+) -> tuple[jax.Array, jax.Array]:
+    """(b, k) by value, from f here and (b, k - 1) others, where a site has gone on by 1..k - 1 codes."""
+    k, own = space.num_values, _values_at(space, sites)
+    by_hop = jnp.concatenate([jnp.broadcast_to(f, (sites.shape[0], 1)), others], axis=1)
     undefined = jnp.isnan(by_hop) | (by_hop == jnp.inf)
     current, every = jnp.take(codes, sites, mode="clip").astype(jnp.int32)[:, None], jnp.arange(k, dtype=jnp.int32)
     hops = (every - current) % (own if isinstance(own, int) else own[:, None])

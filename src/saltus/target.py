@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._convolutions import by_matrix_products, convolves
 from ._record import as_flag, as_float, as_sequence, changed, default_float, fill, is_concrete, record, shown, static
 from ._words import escaped
 from .errors import KernelError, SaltusError, TargetError
@@ -78,6 +79,7 @@ class Target:
     space: Space = static()
     names: tuple[str, ...] | None = static()
     structure_of: Callable | None = static()
+    convolves: bool = static()  # log_prob has convolutions that are computed as matrix products, on a CPU
     verify: bool = static()
 
     truth = None  # for people: not part of the tree, so `replace` drops it and never retraces
@@ -112,6 +114,7 @@ class Target:
             declared=None if callable(structure) else structure,
             verify=as_flag(verify, "verify", TargetError),
             structure=(),
+            convolves=False,
             beta=None,
             stamp=_new_stamp(),
         )
@@ -122,6 +125,7 @@ class Target:
         finds = isinstance(structure, str)
         fill(self, declared=None if finds else self.declared)
         jaxpr = _check_log_prob(self)
+        fill(self, convolves=convolves(jaxpr.jaxpr))
         if finds:
             fill(self, structure_of=find(log_prob, space, self.params, jaxpr))
         fill(self, structure=self.rebound().structure)
@@ -232,8 +236,12 @@ class Target:
 
     def log_prob_of(self, s: jax.Array) -> jax.Array:
         """f(s) for one real state."""
-        f = self.log_prob(s) if self.params is None else self.log_prob(self.params, s)
-        return self.tempering(jnp.asarray(f, default_float()))
+        return self.tempering(jnp.asarray(self.evaluated(self.params, s), default_float()))
+
+    def evaluated(self, params: Any, s: Any) -> Any:
+        """What log_prob says, at these params: at no temperature, and with its convolutions as matrix products."""
+        given = (s,) if params is None else (params, s)
+        return by_matrix_products(self.log_prob, *given) if self.convolves else self.log_prob(*given)
 
     def value(self, codes: jax.Array) -> jax.Array:
         """f at one state's codes."""
@@ -265,8 +273,10 @@ class Target:
 
     def __str__(self) -> str:
         """With what was found in log_prob, and what that is used for."""
-        told = str(self.found or "")
-        return "\n  ".join([repr(self), *told.splitlines()])
+        told = str(self.found or "").splitlines()
+        if self.convolves:
+            told.append("convolutions are computed as matrix products on a CPU: XLA's own are slow inside a loop")
+        return "\n  ".join([repr(self), *told])
 
 
 def evaluate(target: Target, codes: Any) -> Point:

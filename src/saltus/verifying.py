@@ -11,7 +11,7 @@ import numpy as np
 from ._compiling import program
 from .errors import TargetError
 from .local import brute_force
-from .structure import BoundQuadratic, Graph
+from .structure import BoundQuadratic, Graph, LocalTerms
 
 
 def verify_structure(target: Any) -> None:
@@ -22,7 +22,12 @@ def verify_structure(target: Any) -> None:
 
 
 def _verify_part(part: Any, target: Any, rng: np.random.Generator) -> None:
-    (_verify_quadratic if isinstance(part, BoundQuadratic) else _verify_graph)(part, target, rng)
+    if isinstance(part, BoundQuadratic):
+        _verify_quadratic(part, target, rng)
+    elif isinstance(part, LocalTerms):
+        _verify_terms(part, target, rng)
+    else:
+        _verify_graph(part, target, rng)
 
 
 def failing(target: Any) -> dict[type, str]:
@@ -32,12 +37,17 @@ def failing(target: Any) -> dict[type, str]:
     states, tried = _random(space, rng, _num_states(space)), None if graph is None else _changed_pairs(graph, space, rng)
     if not target.structure:
         return {}
-    whole = states if tried is None else np.concatenate([states, tried[1].reshape(-1, space.num_sites)])
+    terms = target.find(LocalTerms)
+    moved = None if terms is None else _moved_sites(target, rng)
+    several = [] if tried is None else [tried[1].reshape(-1, space.num_sites)]
+    whole = np.concatenate([states, *several, *([] if moved is None else [moved[1]])])
     f = np.asarray(_values(target, jnp.asarray(whole, jnp.int32)), np.float64)
+    middle = len(whole) - (0 if moved is None else len(moved[1]))
     wrong: dict[type, str] = {}
     for kind, test in (
         (BoundQuadratic, quadratic and (lambda: _compare_quadratic(target, f[: len(states)], _told(quadratic, space, states)))),
-        (Graph, tried and (lambda: _compare_graph(target, tried[0], f[len(states) :].reshape(4, -1)))),
+        (Graph, tried and (lambda: _compare_graph(target, tried[0], f[len(states) : middle].reshape(4, -1)))),
+        (LocalTerms, moved and (lambda: _compare_terms(target, terms, moved, f[middle:]))),
     ):
         try:
             if test:
@@ -137,6 +147,46 @@ def _compare_graph(target: Any, pairs: np.ndarray, f: np.ndarray) -> None:
             found=f"{mixed[i]:.6g}",
             hint="list every pair of sites that appears together in a term of log_prob",
         )
+
+
+def _verify_terms(part: LocalTerms, target: Any, rng: np.random.Generator) -> None:
+    moved = _moved_sites(target, rng)
+    _compare_terms(target, part, moved, np.asarray(_values(target, jnp.asarray(moved[1], jnp.int32)), np.float64))
+
+
+def _moved_sites(target: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """(p,) sites, and (1 + p, d) states: a random one, and the same with each of the sites changed."""
+    space = target.space
+    sites = rng.permutation(space.num_sites)[: max(min(16, 2**20 // space.size), 1)]
+    base = _random(space, rng, 1) if target.initial is None else np.asarray(target.initial)[None]
+    states, rows = np.repeat(base, 1 + len(sites), axis=0), np.arange(len(sites))
+    states[1 + rows, sites] = (states[0, sites] + 1) % space.num_values_per_site[sites]
+    return sites, states
+
+
+def _compare_terms(target: Any, part: LocalTerms, moved: tuple[np.ndarray, np.ndarray], f: np.ndarray) -> None:
+    """A site changes no term but its own, and f by as much as these."""
+    sites, states = moved
+    terms = np.asarray(_term_values(target, part, jnp.asarray(states, jnp.int32)), np.float64)
+    own = np.zeros((len(sites), part.num_terms + 1), bool)
+    own[np.arange(len(sites))[:, None], np.asarray(part.lists)[sites]] = True
+    with np.errstate(invalid="ignore"):
+        changes, true = np.nan_to_num(terms[1:] - terms[0], posinf=0, neginf=0), f[1:] - f[0]
+    seen = np.isfinite(true) & np.isfinite(terms).all(axis=1)[1:] & np.isfinite(terms[0]).all()
+    told = np.where(own[:, :-1], changes, 0).sum(axis=1)
+    error = np.where(seen, np.maximum(np.abs(told - true), np.abs(np.where(own[:, :-1], 0, changes)).max(axis=1, initial=0)), 0)
+    if (error > 2 * _tolerance(target, f, terms)).any():
+        i = int(np.argmax(error))
+        raise TargetError(
+            "log_prob is not the sum of the terms that were found in it.",
+            expected=f"f changes by {true[i]:.6g} when site {sites[i]} changes",
+            found=f"{told[i]:.6g}",
+        )
+
+
+@program(once=True)
+def _term_values(target: Any, part: LocalTerms, states: jax.Array) -> jax.Array:
+    return jax.vmap(lambda c: part.at(target, c))(states)
 
 
 def verify_differences(target: Any) -> None:

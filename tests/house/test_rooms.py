@@ -12,7 +12,7 @@ import saltus
 SOURCE = Path(saltus.__file__).parent
 # A room imports from its own line and from earlier ones. Of the nouns (second line) all are one floor.
 FLOORS = [
-    "errors random _record _fusion _words _compiling _pairs",
+    "errors random _convolutions _record _fusion _words _compiling _pairs",
     "moves spaces neighbours preconditioners structure sweeps local verifying target",
     "proposals kernels",
     "diagnostics",

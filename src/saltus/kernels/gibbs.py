@@ -11,7 +11,7 @@ import numpy as np
 
 from .._record import as_choice, record, static
 from ..errors import KernelError
-from ..structure import Graph
+from ..structure import Graph, LocalTerms
 from ..target import Target
 from .declarations import VALUES, Needs
 from .heat_bath import HeatBath
@@ -80,6 +80,8 @@ class Gibbs(HeatBath):
         blocks = sites if self.scan != "coloured" else self.blocks(target).shape[0]
         if target.differences.closed_form or self.sweep(target):
             return 1
+        if self.scan == "coloured" and target.find(LocalTerms) is not None:  # a block's terms as they are, and moved; f at its end
+            return blocks * (target.space.num_values + 1)
         return sites * (target.space.num_values - 1) + (blocks if blocks < sites else 0)
 
     def check_settings(self, target: Target) -> None:

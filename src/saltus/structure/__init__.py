@@ -14,14 +14,15 @@ from . import fields
 from .finding import Found, find
 from .graph import Graph
 from .quadratic import BoundQuadratic, Quadratic, SiteQuadratic
+from .local_terms import LocalTerms
 
-__all__ = ["BoundQuadratic", "Found", "Graph", "Quadratic", "SiteQuadratic", "bind_structure", "fields", "find"]
+__all__ = ["BoundQuadratic", "Found", "Graph", "LocalTerms", "Quadratic", "SiteQuadratic", "bind_structure", "fields", "find"]
 
 
 def bind_structure(structure: Any, space: Space) -> tuple:
     """Any number of structures, each bound to the space."""
     parts = structure if isinstance(structure, (tuple, list)) else () if structure is None else (structure,)
     for part in parts:
-        if not isinstance(part, (Quadratic, BoundQuadratic, Graph)):
+        if not isinstance(part, (Quadratic, BoundQuadratic, Graph, LocalTerms)):
             raise TargetError("`structure` is not known.", expected="saltus.Quadratic or saltus.Graph", found=type(part).__name__)
     return tuple(part.bind(space) for part in parts)

@@ -28,6 +28,7 @@ from .quadratic import BoundQuadratic, SiteQuadratic
 from .reading import MANY, Reading, read
 from .reading.constants import UNKNOWN
 from .reading.dependence import Dependence, distinct
+from .local_terms import LocalTerms, find_terms
 
 _FACTORISED = 300  # sites up to which a dense H is factorised, as BlockGibbs needs it: beyond, that takes too long
 _AT_ONCE = 256  # products with H, or evaluations, that are made together
@@ -39,7 +40,8 @@ class Found:
     """What was found in a log_prob, as a function of params.
 
     graph: who interacts; None where that was not found, or is everybody with everybody. pattern: where H is not zero; None
-    where f is not quadratic. potential: f has on-site parts that are no polynomials. why: what was not found, and why not.
+    where f is not quadratic. potential: f has on-site parts that are no polynomials. terms: of an f that is not quadratic, the
+    local terms that it is the sum of; the graph's colours are then theirs. why: what was not found, and why not.
     Two that say the same about one log_prob are equal, so that nothing recompiles.
     """
 
@@ -49,6 +51,7 @@ class Found:
     graph: Graph | None = None
     pattern: Pattern | None = None
     potential: bool = False
+    terms: LocalTerms | None = None
     why: tuple[str, ...] = ()
 
     def __call__(self, params: Any) -> tuple:
@@ -68,11 +71,12 @@ class Found:
 
     def _structure(self, params: Any) -> tuple:
         quadratic = () if self.pattern is None else (self._quadratic(self.pattern, params),)
-        return quadratic + (() if self.graph is None else (self.graph,))
+        return quadratic + tuple(part for part in (self.graph, self.terms) if part is not None)
 
     def without(self, kind: type, why: str) -> Found:
         """The same less one part, which has failed its test."""
-        dropped = {"pattern": None} if issubclass(kind, BoundQuadratic) else {"graph": None}
+        part = "pattern" if issubclass(kind, BoundQuadratic) else "terms" if issubclass(kind, LocalTerms) else "graph"
+        dropped = {part: None}
         return replace(self, **dropped, why=(*self.why, why))  # type: ignore[arg-type]
 
     def log_prob_of(self, params: Any, v: jax.Array) -> jax.Array:
@@ -92,6 +96,8 @@ class Found:
         told = hashlib.sha256()
         for array in (*(() if self.graph is None else (self.graph.incidence.edges, self.graph.colours)),):
             told.update(np.asarray(array).tobytes())
+        if self.terms is not None:
+            told.update(np.asarray(self.terms.lists).tobytes())
         shape = None if self.pattern is None else self.pattern.digest
         return (self.log_prob, self.space, self.with_params, self.potential, told.digest(), self.graph is None, shape)
 
@@ -119,6 +125,12 @@ class Found:
                 + (f"; independent of all others: {alone} of the sites" if alone else ""),
                 f"  used for Gibbs sweeps that draw all sites of a colour at once ({len(self.graph.blocks)} colours)",
             ]
+        if self.terms is not None:
+            lines += [
+                f"found: f is a sum of {self.terms.num_terms} local terms",
+                f"  used for exact differences and Gibbs sweeps by colours: {self.terms.evaluations(self.space)} evaluations "
+                f"in place of {1 + self.space.num_sites * (self.space.num_values - 1)}",
+            ]
         return "\n".join([*lines, *(f"not found: {line}" for line in self.why)])
 
 
@@ -131,8 +143,28 @@ def find(log_prob: Callable, space: Space, params: Any, jaxpr: Any) -> Found:
     entries = [np.asarray(leaf) for leaf in leaves]
     state = [Dependence(leaf.shape, np.arange(leaf.size + 1), leaf.ravel().astype(np.int64)) for leaf in entries]
     unknown = [UNKNOWN] * (len(jaxpr.jaxpr.invars) - len(state))
+    inputs: list[Any] = [*unknown, *state]
     site_of = space.site_of_entries()
-    return decide(nothing, read(jaxpr.jaxpr, jaxpr.consts, [*unknown, *state], space.size, site_of), site_of)
+    found = decide(nothing, read(jaxpr.jaxpr, jaxpr.consts, inputs, space.size, site_of), site_of)
+    return found if found.pattern is not None or found.graph is None else _with_terms(found, params, inputs, site_of)
+
+
+def _with_terms(found: Found, params: Any, inputs: list[Any], site_of: np.ndarray) -> Found:
+    """Where f is not quadratic but some sites do not interact: its local terms, and a graph coloured as they are.
+
+    Sites that share a term may not interact: there are more colours than the graph alone would need, and each is drawn at the
+    price of k - 1 evaluations, however many sites it has.
+    """
+    graph = found.graph
+    assert graph is not None
+    try:
+        terms, reason = find_terms(found.log_prob, found.space, params, inputs, site_of)
+    except Exception as cause:  # a jaxpr that cannot be evaluated outside its function
+        terms, reason = None, f"its terms cannot be evaluated on their own ({type(cause).__name__})"
+    if terms is None:
+        return replace(found, why=(*found.why, f"local terms: {reason}"))
+    coloured = Graph.from_edges(np.asarray(graph.incidence.edges), found.space.num_sites, np.asarray(terms.colours))
+    return replace(found, graph=coloured, terms=terms)
 
 
 def decide(nothing: Found, reading: Reading, site_of: np.ndarray) -> Found:

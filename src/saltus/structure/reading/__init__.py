@@ -5,6 +5,7 @@ all it sees interact. So what is not listed among the interactions does not inte
 """
 
 from .dependence import MANY
-from .reader import Reading, read
+from .reader import Reading, read, read_rows
+from .summands import terms_of
 
-__all__ = ["MANY", "Reading", "read"]
+__all__ = ["MANY", "Reading", "read", "read_rows", "terms_of"]

@@ -10,23 +10,13 @@ import jax
 import numpy as np
 
 from . import rules
+from .calls import CALLS
 from .constants import UNKNOWN, Known, Unknown, evaluate
 from .dependence import MANY, Budget, Dependence, TooLarge
 from .interactions import Interactions
 
 Value = Dependence | Known | Unknown
 
-_CALLS = {  # primitives that call another jaxpr: where it is found, and whether its derivative is its own
-    "jit": ("jaxpr", True),
-    "pjit": ("jaxpr", True),
-    "remat2": ("jaxpr", True),
-    "checkpoint": ("jaxpr", True),
-    "closed_call": ("call_jaxpr", True),
-    "core_call": ("call_jaxpr", True),
-    "custom_jvp_call": ("call_jaxpr", False),
-    "custom_vjp_call": ("call_jaxpr", False),
-    "custom_vjp_call_jaxpr": ("fun_jaxpr", False),
-}
 _LONGEST_SCAN = 100  # steps that are followed one by one
 
 
@@ -69,6 +59,15 @@ def read(jaxpr: Any, constants: list[Any], inputs: list[Value], num_entries: int
     keys = None if reader.interactions.everything else reader.interactions.keys()
     pairs = None if keys is None else np.stack(np.divmod(keys, max(num_entries, 1)), axis=1)
     return Reading(pairs, out.degree, out.potential, reader.why if out.degree == MANY else "", tuple(reader.failures))
+
+
+def read_rows(jaxpr: Any, constants: list[Any], inputs: list[Value], num_entries: int, site_of: np.ndarray) -> Dependence | None:
+    """What each element of the one output, a vector, may depend on; None where that cannot be told."""
+    try:
+        (out,) = Reader(num_entries, site_of).run(jaxpr, [as_value(c) for c in constants], inputs)
+    except (TooLarge, Nothing):
+        return None
+    return out if isinstance(out, Dependence) and out.indptr is not None else None
 
 
 def _coarse(x: Value) -> Value:
@@ -115,7 +114,7 @@ class Reader:
 
     def _equation(self, eqn: Any, inputs: list[Value]) -> list[Value]:
         name = eqn.primitive.name
-        if name in _CALLS and _CALLS[name][0] in eqn.params:
+        if name in CALLS and CALLS[name][0] in eqn.params:
             return self._call(eqn, inputs)
         depends = [x for x in inputs if isinstance(x, Dependence)]
         if not depends:
@@ -136,7 +135,7 @@ class Reader:
         return found if found is not None else self.unknown(eqn, depends)
 
     def _call(self, eqn: Any, inputs: list[Value]) -> list[Value]:
-        where, own_derivative = _CALLS[eqn.primitive.name]
+        where, own_derivative = CALLS[eqn.primitive.name]
         inner = eqn.params[where]
         closed = hasattr(inner, "consts")
         self._within.append(eqn)

@@ -48,4 +48,4 @@ def observed_space(target: Target) -> Any:
 def observed_log_prob(target: Target) -> Callable:
     """f(params, s) of an observed state."""
     hidden = hidden_of(target)
-    return hidden.marginal if hidden else target.log_prob
+    return hidden.marginal if hidden else target.evaluated
