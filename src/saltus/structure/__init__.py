@@ -13,8 +13,8 @@ from ..spaces import Space
 from . import fields
 from .finding import Found, find
 from .graph import Graph
-from .quadratic import BoundQuadratic, Quadratic, SiteQuadratic
 from .local_terms import LocalTerms
+from .quadratic import BoundQuadratic, Quadratic, SiteQuadratic
 
 __all__ = ["BoundQuadratic", "Found", "Graph", "LocalTerms", "Quadratic", "SiteQuadratic", "bind_structure", "fields", "find"]
 

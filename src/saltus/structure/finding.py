@@ -23,12 +23,12 @@ from ..preconditioners import Plain, Shifted
 from ..spaces import Space
 from .colouring import quick_colours
 from .graph import Graph
+from .local_terms import LocalTerms, find_terms
 from .pattern import Pattern, pattern_of
 from .quadratic import BoundQuadratic, SiteQuadratic
 from .reading import MANY, Reading, read
 from .reading.constants import UNKNOWN
 from .reading.dependence import Dependence, distinct
-from .local_terms import LocalTerms, find_terms
 
 _FACTORISED = 300  # sites up to which a dense H is factorised, as BlockGibbs needs it: beyond, that takes too long
 _AT_ONCE = 256  # products with H, or evaluations, that are made together
