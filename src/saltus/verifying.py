@@ -172,7 +172,7 @@ def _compare_terms(target: Any, part: LocalTerms, moved: tuple[np.ndarray, np.nd
     own[np.arange(len(sites))[:, None], np.asarray(part.lists)[sites]] = True
     with np.errstate(invalid="ignore"):
         changes, true = np.nan_to_num(terms[1:] - terms[0], posinf=0, neginf=0), f[1:] - f[0]
-    seen = np.isfinite(true) & np.isfinite(terms).all(axis=1)[1:] & np.isfinite(terms[0]).all()
+    seen = np.isfinite(true) & np.isfinite(terms[1:]).all(axis=1) & np.isfinite(terms[0]).all()
     told = np.where(own[:, :-1], changes, 0).sum(axis=1)
     error = np.where(seen, np.maximum(np.abs(told - true), np.abs(np.where(own[:, :-1], 0, changes)).max(axis=1, initial=0)), 0)
     if (error > 2 * _tolerance(target, f, terms)).any():
