@@ -62,3 +62,10 @@ def test_equal_functions_and_shapes_make_equal_terms():
 )
 def test_nothing_is_claimed_where_all_sites_meet_in_a_term(log_prob):
     assert find_terms(log_prob, ORDINAL, PARAMS) is None
+
+
+def test_a_sum_that_is_rounded_to_half_precision_is_one_term():
+    """Rounding lets all that is summed interact."""
+    f = lambda p, s: (jnp.sum(s * p)).astype(jnp.bfloat16).astype(jnp.float32)  # noqa: E731
+    assert find_terms(f, saltus.Spin(12), jnp.arange(12.0)) is None
+    assert find_terms(lambda p, s: jnp.sum(jnp.tanh(s * p)), saltus.Spin(12), jnp.arange(12.0)) is not None

@@ -29,6 +29,7 @@ from .reading.dependence import Dependence, TooLarge, distinct
 from .reading.reader import Nothing, Reader, as_value
 
 _MOST_PAIRS = 4_000_000
+_PRECISE = ("float32", "float64")
 _ADD, _SAME = ("add", "sub", "add_any"), ("convert_element_type", "reshape", "squeeze", "transpose", "copy", "neg", "reduce_sum")
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 _CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr"}
@@ -138,14 +139,14 @@ def _summands(jaxpr: Any) -> tuple[list[Any], list[float]]:
         if isinstance(variable, Literal):
             continue  # a constant says nothing of any site
         eqn = made.get(variable)
-        name = eqn.primitive.name if eqn else ""
+        name = eqn.primitive.name if eqn and str(variable.aval.dtype) in _PRECISE else ""  # sums of others round, or wrap round
         whole = eqn is not None and all(
             isinstance(a, Literal) or math.prod(a.aval.shape) == math.prod(variable.aval.shape) for a in eqn.invars
         )
         if eqn is not None and name in _ADD and whole:
             signs = [sign, -sign if name == "sub" else sign]
             todo += list(zip(eqn.invars, signs, strict=True))
-        elif eqn is not None and name in _SAME and jnp.issubdtype(eqn.invars[0].aval.dtype, jnp.floating):
+        elif eqn is not None and name in _SAME and _no_wider(eqn.invars[0], variable):
             todo.append((eqn.invars[0], -sign if name == "neg" else sign))
         elif eqn is not None and name == "broadcast_in_dim" and whole:
             todo.append((eqn.invars[0], sign))
@@ -160,6 +161,11 @@ def _summands(jaxpr: Any) -> tuple[list[Any], list[float]]:
     for variable, sign in leaves:
         together[variable] = together.get(variable, 0.0) + sign
     return list(together), list(together.values())
+
+
+def _no_wider(before: Any, after: Any) -> bool:
+    """Whether a float is kept as it is, digit by digit."""
+    return jnp.issubdtype(before.aval.dtype, jnp.floating) and before.aval.dtype.itemsize <= after.aval.dtype.itemsize
 
 
 def _sites_of_terms(closed: Any, space: Space) -> tuple[np.ndarray, np.ndarray] | None:
