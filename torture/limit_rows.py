@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,8 @@ from jax import monitoring
 
 import saltus
 
-from .trials import Trial
+if TYPE_CHECKING:
+    from .trials import Trial
 
 SECONDS = (0.1, 1.0, 5.0, 20.0, 60.0)
 
@@ -74,10 +75,10 @@ def limits(root: Path, quick: bool) -> list[Trial]:
         for make in (cheap, dear, slow_to_compile)
         for what in calls(cheap(), root)
     ]
-    return [partial(_limited, root, *each) for each in grid]
+    return [partial(limited, root, *each) for each in grid]
 
 
-def _limited(root: Path, make: Callable[[], saltus.Target], what: str, seconds: float) -> Counter:
+def limited(root: Path, make: Callable[[], saltus.Target], what: str, seconds: float) -> Counter:
     target, place = make(), root / "c"
     if what == "resume":
         saltus.sample(target, saltus.NCG(1.0), num_draws=2, num_warmup=1, thin=1, progress=False, checkpoint=place, overwrite=True)

@@ -144,13 +144,14 @@ def by_command(sampler, folder, monkeypatch):
     return main(["sample", f"{HERE / 'killed.py'}:TARGET", "--sampler", sampler, *rest])
 
 
-@pytest.mark.parametrize(
-    "sampler", ["stranger:GuidedWalk", "stranger:TwoReplicas", "stranger:Jumps", f"{HERE / 'killed.py'}:ASKED"]
-)
-def test_every_one_is_sampled_by_the_command_line(sampler, tmp_path, monkeypatch):
-    assert by_command(sampler, tmp_path, monkeypatch) == 0
-    found = type(saltus.kernel_of(saltus.open(tmp_path / "run.nc"))).__name__
-    assert found == sampler.split(":")[-1].replace("ASKED", "ShortPaths")
+BY_COMMAND = {name: f"stranger:{name}" for name in ("GuidedWalk", "TwoReplicas", "Jumps")}
+BY_COMMAND["ShortPaths"] = f"{HERE / 'killed.py'}:ASKED"  # a kernel with its settings
+
+
+@pytest.mark.parametrize("name", BY_COMMAND)
+def test_every_one_is_sampled_by_the_command_line(name, tmp_path, monkeypatch):
+    assert by_command(BY_COMMAND[name], tmp_path, monkeypatch) == 0
+    assert type(saltus.kernel_of(saltus.open(tmp_path / "run.nc"))).__name__ == name
 
 
 def test_the_command_line_says_what_is_not_declared(tmp_path, monkeypatch, capsys):
