@@ -11,12 +11,14 @@ const AXE = modules.resolve("axe-core/axe.min.js");
 
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
 FLAGS.push("--disable-component-update", "--disable-sync");
+const PATIENCE = 180_000; // milliseconds for any one thing: machines of CI are shared
 
 /** Calls work(open) with `open(file, settings)`, which returns a watched page; the browser is closed in any case. */
 export async function withBrowser(work) {
   const folder = mkdtempSync(join(tmpdir(), "saltus-browser-"));
   const executablePath = process.env.CHROMIUM || "/usr/bin/chromium";
-  const context = await chromium.launchPersistentContext(folder, { executablePath, headless: true, args: FLAGS });
+  const context = await chromium.launchPersistentContext(folder, { executablePath, headless: true, args: FLAGS, timeout: PATIENCE });
+  context.setDefaultTimeout(PATIENCE);
   try {
     return await work((file, settings) => open(context, file, settings));
   } finally {

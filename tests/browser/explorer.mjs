@@ -49,7 +49,7 @@ const told = await withBrowser(async (open) => {
     await page.click("#step");
     const once = await says("steps");
     await page.click("#run");
-    for (let n = 0; n < 300 && Number(await says("steps")) <= 60; n++) await page.waitForTimeout(100);
+    for (let n = 0; n < 1800 && Number(await says("steps")) <= 60; n++) await page.waitForTimeout(100);
     await page.click("#run");
     const ran = Number(await says("steps"));
     const distance = await says("distance");
