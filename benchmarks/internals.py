@@ -7,8 +7,15 @@ from saltus._fusion import total  # a sum as a product with ones: `choices` hold
 from saltus._record import changed  # a point with other codes, stale on purpose: `profile` times parts of a step on their own
 from saltus.engine.arguments import read_settings
 from saltus.engine.drive import steps_of_a_chunk  # how many steps a run makes at a time: slow loops are timed over as many
-from saltus.engine.loop import advance, each_chain  # one step of all chains as a run has it; how often a run compiled it
+from saltus.engine.loop import (  # one step of all chains as a run has it; how often a run compiled it
+    advance,
+    each_chain,
+    step_chains,
+)
 from saltus.engine.progress import Silent
+from saltus.engine.samplers import first_setting  # where a sampler begins on a target: `step_cost` times each as it is there
+from saltus.kernels import begin, samplers
+from saltus.race.cost import SECONDS, seconds_of, work_of_step  # the cost of a step, computed
 from saltus.race.entrants import find_entrants, simplest  # the samplers of a race: `race` runs all of them for long
 from saltus.race.lap import Course  # a lap of the race, here of seconds in place of fractions of one
 from saltus.race.race import race  # saltus.sample tells who won; `race` needs the kernel and the table without the run
@@ -22,22 +29,29 @@ from saltus.tuning.tune import start_codes, tune_from  # tuning from burnt-in st
 
 __all__ = [
     "LAYERS",
+    "SECONDS",
     "SIDE",
     "Chains",
     "Course",
     "Product",
     "Silent",
     "advance",
+    "begin",
     "changed",
     "each_chain",
     "find",
     "find_entrants",
+    "first_setting",
     "lattice",
     "race",
     "read_settings",
+    "samplers",
+    "seconds_of",
     "simplest",
     "start_codes",
+    "step_chains",
     "steps_of_a_chunk",
     "total",
     "tune_from",
+    "work_of_step",
 ]

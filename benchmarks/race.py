@@ -118,12 +118,12 @@ def measure(name):
     picks = {"pick": raced(target, LONG), "default": raced(target, 1000)}
     kernels = everyone(target) | {mode: found.kernel for mode, (_, found) in picks.items()}
     course = Course(target, replace(settings_for(target, 1000), seed=1), start_codes(target, 1, None, 4))
-    course.burn_in(simplest(target).start, 3.0, np.inf)
-    laps = {each: course.run(kernel, SECONDS, np.inf, ENOUGH) for each, kernel in kernels.items()}
+    course.burn_in(simplest(target).start, 3.0)
+    laps = {each: course.run(kernel, SECONDS, ENOUGH) for each, kernel in kernels.items()}
     for _ in range(ROUNDS):
         leading = max(lap.ess_per_second for lap in laps.values() if lap.agrees)
         for each in [each for each, lap in laps.items() if lap.too_short or lap.ess_per_second > leading / 2]:
-            lap = course.run(kernels[each], 2 * SECONDS, np.inf, 4 * ENOUGH)
+            lap = course.run(kernels[each], 2 * SECONDS, 4 * ENOUGH)
             laps[each] = laps[each].and_then(lap) if laps[each].agrees else lap
     laps = pooled(kernels, laps)
     rates = {each: lap.ess_per_second for each, lap in laps.items() if lap.agrees}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -53,6 +54,7 @@ class _Program:
     def __init__(self, fun: Callable, once: bool, jit_options: dict[str, Any]):
         self._fun, self._once, self._jit_options = fun, once, jit_options
         self._kept: OrderedDict[Any, Any] = OrderedDict()
+        self._built: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()  # {jit: executables}
         functools.update_wrapper(self, fun)
 
     @property
@@ -84,9 +86,19 @@ class _Program:
             return self._fun(*args)
         return self._for(_owners(args))(*args)
 
+    def traced(self, *args: Any) -> Any:
+        """The jaxpr for arguments like these; a call with them does not trace again."""
+        return self._for(_owners(args)).trace(*args).jaxpr
+
     def executable(self, *args: Any) -> Any:
-        """Compiled for arguments like these; called with all but the static ones, from any thread."""
-        return self._for(_owners(args)).lower(*args).compile()
+        """Compiled for arguments like these, once; called with all but the static ones, from any thread."""
+        owners = _owners(args)
+        jitted, (leaves, form) = self._for(owners), jax.tree.flatten(args)
+        key = form, tuple((x.shape, x.dtype) if hasattr(x, "shape") and hasattr(x, "dtype") else x for x in leaves)
+        built = self._built.setdefault(jitted, {})
+        if key not in built:
+            built[key] = jitted.lower(*args).compile()
+        return built[key]
 
 
 def _owners(args: tuple) -> tuple:

@@ -1,4 +1,4 @@
-"""Steps between draws: enough for 400 effective draws within a minute, plenty within twenty seconds, odd where parity asks."""
+"""Steps between draws: enough for 400 effective draws within a minute, plenty within four seconds, odd where parity asks."""
 
 import re
 from dataclasses import replace
@@ -10,15 +10,15 @@ import saltus
 from saltus.diagnostics.worth import Worth, series, worth
 from saltus.engine.arguments import read_settings
 from saltus.race.lap import Lap
-from saltus.race.thinning import CAP_SECONDS, ENOUGH, PLENTY, choose_thin
+from saltus.race.thinning import CAP_SECONDS, ENOUGH, GOOD, GOOD_SECONDS, PLENTY, PLENTY_SECONDS, choose_thin, hurried
 
 SETTINGS = read_settings(
     saltus.Spin(3), num_draws=1000, num_warmup=1000, num_chains=4, seed=0, thin="auto", keep="draws", keep_warmup=False
 )[0]
 
 
-def thin(steps, per_step=1e-6, parity=False, left=np.inf, least=0.0):
-    return choose_thin(Worth(steps, 1.0, "energy"), SETTINGS, per_step, parity, left, least)
+def thin(steps, per_step=1e-6, parity=False):
+    return choose_thin(Worth(steps, 1.0, "energy"), SETTINGS, per_step, parity)
 
 
 def autoregressive(tau, chains=4, n=20_000, seed=0):
@@ -40,39 +40,43 @@ def test_cheap_steps_give_plenty():
 
 @pytest.mark.parametrize("steps", [0.3, 1.0, 40.0])
 def test_no_more_effective_draws_are_promised_than_draws(steps):
-    """An effective draw may take less than a step, and a race may ask for more steps than draws need."""
-    found = thin(steps, least=40_000)
+    """An effective draw may take less than a step."""
+    found = thin(steps)
     promised = int(re.search(r"expect about (\d+) effective", found.why)[1])
     assert promised == min(round(found.thin * 4000 / steps), 4000)
 
 
 def test_dear_steps_give_enough():
-    assert thin(100.0, per_step=2e-3).thin == np.ceil(1.25 * ENOUGH * 100 / 4000)
+    assert thin(100.0, per_step=PLENTY_SECONDS / 20 / 1000).thin == GOOD * 100 / 4000
+    assert thin(100.0, per_step=GOOD_SECONDS / 10 / 1000).thin == np.ceil(1.25 * ENOUGH * 100 / 4000)
+    assert thin(100.0, per_step=CAP_SECONDS / 15 / 1000).thin == np.ceil(1.25 * ENOUGH * 100 / 4000)
 
 
 def test_the_cap_holds_and_is_told():
     found = thin(10_000.0, per_step=1e-3)
     assert CAP_SECONDS / 1e-3 / 1000 == 60
-    assert found.thin == 32  # the power of two below, so that noise in the pace seldom changes it
+    assert found.thin == 32  # the power of two below
     assert "more than 60 s" in found.why
-    assert thin(10_000.0, per_step=1e-3, left=20.0).thin == 16
     assert thin(1e9, per_step=10.0).thin == 1
+
+
+def test_a_time_limit_thins_less_and_says_so():
+    chosen = thin(100.0)
+    assert hurried(chosen, SETTINGS, 1e-6, False, np.inf) == chosen
+    assert hurried(chosen, SETTINGS, 1e-4, False, 60.0) == chosen
+    short = hurried(chosen, SETTINGS, 1e-3, False, 20.0)
+    assert short.thin == 16
+    assert "the time limit leaves no time for more" in short.why
+    assert hurried(chosen, SETTINGS, 1e-3, True, 20.0).thin == 15
+    assert hurried(chosen, SETTINGS, 1.0, False, 0.0).thin == 1
 
 
 def test_parity_asks_for_odd_distances():
     assert thin(40.0, parity=True).thin % 2 == 1
 
 
-def test_a_race_is_followed_by_more_than_it_cost_as_far_as_a_minute_goes():
-    assert thin(10.0, least=28_000).thin == 7
-    assert thin(10.0, least=280_000).thin == 70
-    assert thin(10.0, least=1e9).thin == 2**15
-    slow = {"steps": 2000.0, "per_step": 2e-4}  # 400 effective draws fit into a minute, twice the race does not
-    assert thin(**slow, least=4e6).thin >= thin(**slow).thin
-
-
 def test_what_cannot_be_known_gives_one():
-    assert choose_thin(None, SETTINGS, 1e-6, False, np.inf).thin == 1
+    assert choose_thin(None, SETTINGS, 1e-6, False).thin == 1
     assert thin(np.inf).thin == 1
 
 

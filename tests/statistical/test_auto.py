@@ -120,7 +120,8 @@ def test_the_result_tells_the_race(small):
     _, run = small
     table = saltus.race_of(run)
     assert sum(row.chosen for row in table.rows) == 1
-    assert {"NCG", "Gibbs(systematic)"} <= {row.sampler.removesuffix(" by exact differences") for row in table.rows}
+    assert [row.sampler for row in table.rows] == ["Gibbs(systematic)"]  # fast enough: no other is worth compiling
+    assert "were not needed" in run.attrs["tuning"]
     assert "R-hat" in str(table)
     assert "chosen" in str(table)
     assert repr(saltus.kernel_of(run)) in run.attrs["tuning"]
@@ -131,11 +132,18 @@ def test_the_result_tells_the_race(small):
         saltus.race_of(saltus.sample(small[0], saltus.Gibbs(), num_draws=5, num_warmup=5, progress=False))
 
 
-def test_a_useless_gradient_is_seen_and_left_out():
+@pytest.fixture
+def all_enter(monkeypatch):
+    """However short the run, every sampler is worth a try."""
+    monkeypatch.setattr("saltus.race.contest._SAVED", 1e9)
+
+
+def test_a_useless_gradient_is_seen_and_left_out(all_enter):
     target = saltus.Target(lambda s: jnp.sum(W * (2 * s.astype(jnp.int32) - 1)), saltus.Binary(20), structure=None)
     run = saltus.sample(target, seed=0, num_draws=500, num_warmup=200, progress=False)
     assert "gradient is zero at 20 of 20 sites" in run.attrs["tuning"]
-    assert saltus.race_of(run).rows[0].sampler == "NCG by exact differences"
+    raced = [row.sampler for row in saltus.race_of(run).rows]
+    assert raced.index("NCG by exact differences") < raced.index("NCG")
     exact = 1 / (1 + np.exp(-2 * np.asarray(W)))
     assert errors_in_standard_errors(run, exact).max() < 4.5
 
@@ -255,7 +263,7 @@ def test_a_race_that_is_late_before_its_first_entrant_takes_what_needs_no_tuning
     assert run.posterior.sizes["draw"] >= 1
 
 
-def test_a_log_prob_without_a_gradient_is_sampled_by_those_that_need_none():
+def test_a_log_prob_without_a_gradient_is_sampled_by_those_that_need_none(all_enter):
     def log_prob(s):
         return jax.lax.while_loop(lambda c: c[0] < 6, lambda c: (c[0] + 1, c[1] + W[c[0]] * s[c[0]]), (0, 0.0))[1]
 
@@ -264,11 +272,12 @@ def test_a_log_prob_without_a_gradient_is_sampled_by_those_that_need_none():
     assert errors_in_standard_errors(run, 1 / (1 + np.exp(-np.asarray(W[:6])))).max() < 4.5
 
 
-def test_a_gradient_that_is_nan_is_told_and_left_for_last():
+def test_a_gradient_that_is_nan_is_told_and_left_for_last(all_enter):
     target = saltus.Target(lambda s: jnp.sum(W[:6] * s) + jnp.linalg.norm(s - s), saltus.Binary(6))
     run = saltus.sample(target, num_draws=100, num_warmup=200, progress=False)
     assert "NaN or infinite" in run.attrs["tuning"]
-    assert saltus.race_of(run).rows[0].sampler == "NCG by exact differences"
+    raced = [row.sampler for row in saltus.race_of(run).rows]
+    assert raced.index("NCG by exact differences") < raced.index("NCG")
 
 
 def test_other_words_are_refused_before_anything_is_tuned(tmp_path):

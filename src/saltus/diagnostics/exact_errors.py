@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy  # its parts are imported when first used
 
 from .._pairs import pair_tables
 from .._record import as_array, as_choice, shown
@@ -31,7 +31,7 @@ def marginal_kl(tally: Tally, marginals: Any, direction: str = "p||q") -> np.nda
     tally.frequencies  # noqa: B018  refuses a tally without draws
     q = tally.counts + _PSEUDOCOUNT
     q = q / q.sum(axis=-1, keepdims=True)
-    terms = special.rel_entr(p, q) if direction == "p||q" else special.rel_entr(q, p)
+    terms = scipy.special.rel_entr(p, q) if direction == "p||q" else scipy.special.rel_entr(q, p)
     return terms.sum(axis=-1).mean(axis=-1)
 
 

@@ -76,7 +76,7 @@ class Chains:
         found = [fetch(_kept(self.kernel, self.target, carry.states)) for carry in self.carries]
         return np.concatenate(found)[: self.num]
 
-    def _words(self, phase: int) -> list[Any]:
+    def words(self, phase: int) -> list[Any]:
         """(chains, 2) of their keys in this phase, group by group, laid out over the devices."""
         if phase not in self._keys:
             self._keys = {phase: [spread(self.mesh, chain_keys(self.seed, phase, own)) for own in self.groups]}
@@ -90,7 +90,7 @@ class Chains:
         """Steps first..first + steps of a phase; draw t // thin goes to row t // thin - start of the block."""
         stop = {"first": first, "stop": first + steps, "start": start, "thin": thin}
         told = {name: np.int32(value) for name, value in stop.items()}
-        words, carries = self._words(phase), self.carries
+        words, carries = self.words(phase), self.carries
         if self._crew is None:
             self._carries = [advance(self.mesh, self.recording, self.kernel, self.target, words[0], carries[0], told)]
             return

@@ -1,4 +1,4 @@
-"""A race while it goes on: who has entered, what they measured, who leads, and what may still be spent."""
+"""A race while it goes on: who has entered, what they measured, who leads, and whether another is worth its price."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from ..engine.arguments import Settings
 from ..engine.loop import agree
 from ..kernels import Kernel
 from ..target import Target
-from ..tuning.trial import CANDIDATES, Chains, num_tuning_chains
+from ..tuning.trial import Chains, num_tuning_chains
 from ..tuning.tune import tune_from
 from .compiling import seconds_compiling
+from .cost import step_seconds
 from .entrants import Entrant
 from .lap import Course, Lap
-from .thinning import ENOUGH, choose_thin
+from .practice import MOST_CHAINS, Practice
+from .thinning import needed_steps
 
-LAP_SECONDS = 1.0
-_LEAST_LAP = 30_000  # evaluations
-_ENOUGH_FOR_A_LAP = 100  # effective draws
+BURN_IN_SECONDS, LAP_SECONDS, LONGEST_LAP = 0.1, 0.5, 4.0  # computed, of all chains of a lap
+_ENOUGH_FOR_A_LAP = 200  # effective draws
 _TIE, _NEAR = 0.9, 1.6  # as good as the best; how far behind one may still win
 _FAR_APART = 1.5  # R-hat
-_EFFORT, _LEAST_EFFORT, _TUNING_CHAINS = 0.15, 0.05, 8
-_TUNING_STEPS = 200  # of every candidate and chain: about what tuning takes
-
-
-def tuning_evaluations(per_step: int) -> int:
-    """About what it takes to tune a sampler whose steps make so many evaluations."""
-    return _TUNING_STEPS * CANDIDATES * _TUNING_CHAINS * per_step
+_EFFORT, _TUNING_CHAINS = 0.15, 8
+_TUNING_STEPS = 3000  # of the run's chains: about what tuning takes
+_COMPILING, _TUNED = 1.0, 0.5  # seconds: about what it takes to compile a sampler, and what tuning adds
+_SAVED = 0.5  # of the run, that another sampler may be hoped to save
+NOT_NEEDED, NO_MODE_LEFT = "not needed", "it would have to cross between the modes too"
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Entry:
 
 @dataclass
 class Contest:
-    """A race while it goes on."""
+    """A race while it goes on. What decides is computed: seconds are those of `cost`, except where a time limit is over."""
 
     target: Target
     settings: Settings
@@ -56,19 +55,28 @@ class Contest:
     unusable: dict[str, str] = field(default_factory=dict)  # {name: why}
     tuned: dict[Any, Kernel] = field(default_factory=dict)  # {class: kernel} through the target's own local model
     last_hope: Any = None  # the entrant whose failure is the user's to see: no other could do better
+    tempering: str = ""  # what came of it, in words
     tuning_steps: int = 0
     spent: int = 0  # evaluations, those of the burn-in too
-    seconds_per_evaluation: float = 0.0
     began: float = field(default_factory=time.perf_counter)
     compiled: float = field(default_factory=seconds_compiling)  # before
 
-    def enter(self, entrant: Entrant, seconds: float) -> None:
+    # ---- one sampler after the other -----------------------------------------------------------------------------
+
+    def burn_in(self, kernel: Kernel) -> None:
+        lap = self.course.burn_in(kernel, BURN_IN_SECONDS)
+        self.spent += self._evaluations(kernel, lap)
+
+    def enter(self, entrant: Entrant) -> None:
         """Tune, freeze, run a lap, note it. A sampler that cannot be used here is noted as such."""
         self.progress.say(f"racing: {entrant.name}")
         began, before, compiled = time.perf_counter(), self.spent, seconds_compiling()
         try:
             kernel = self._tuned(entrant)
-            lap = self._lap(kernel, seconds, _ENOUGH_FOR_A_LAP)
+            lap = self.lap(kernel, self._lap_seconds(), _ENOUGH_FOR_A_LAP)
+            if lap.apart:  # chains may only have been on their way: again, and for longer
+                self.course.codes = lap.codes
+                lap = self.lap(kernel, 4 * self._lap_seconds(), 2 * _ENOUGH_FOR_A_LAP)
         except Exception as cause:  # a log_prob that one sampler cannot use, another may
             if entrant is self.last_hope:
                 raise
@@ -80,60 +88,78 @@ class Contest:
             self.course.codes = lap.codes
 
     def _tuned(self, entrant: Entrant) -> Kernel:
-        if entrant.ready:
-            return entrant.start
+        if entrant.nothing_to_tune:
+            return entrant.start if entrant.ready else entrant.frozen(entrant.start)
         target, own = entrant.seen(self.target), entrant.differences is None
-        num = min(_TUNING_CHAINS, num_tuning_chains(target))
-        codes = np.resize(self.course.codes, (num, self.course.codes.shape[1]))
-        effort = self._effort(max(target.differences.evaluations_on(target), 1))
-        chains = Chains(codes, self.settings.seed, self.tuning_steps, effort=effort, deadline=self.deadline)
+        chains = self._tuning_chains(entrant, target)
         kernel, _ = tune_from(target, entrant.kind, chains, known=self.tuned if own else {})
         self.tuning_steps, self.spent = chains.steps, self.spent + chains.evaluations
         if own:
             self.tuned[entrant.kind] = kernel
         return entrant.frozen(kernel)
 
-    def _effort(self, per_step: int) -> float:
-        """Less than usual where tuning would take seconds, and more than half of the evaluations the run surely makes."""
-        usual, settings = tuning_evaluations(per_step), self.settings
-        if usual * self.seconds_per_evaluation < LAP_SECONDS:
-            return _EFFORT
-        least = (settings.num_warmup + settings.num_draws) * settings.num_chains * per_step / 2
-        return float(np.clip(_EFFORT * least / usual, _LEAST_EFFORT, _EFFORT))
+    def _tuning_chains(self, entrant: Entrant, target: Target) -> Chains:
+        """As many as the run has, stepped by its loop; where it has very many, a few, all candidates at once."""
+        num = self.settings.num_chains
+        common: dict[str, Any] = dict(seed=self.settings.seed, steps=self.tuning_steps, deadline=self.deadline)
+        if num > MOST_CHAINS:
+            few = min(_TUNING_CHAINS, num_tuning_chains(target))
+            return Chains(np.resize(self.course.codes, (few, self.course.codes.shape[1])), effort=_EFFORT, **common)
+        effort = float(np.clip(_EFFORT * _TUNING_CHAINS / num, _EFFORT, 1))
+        codes = self.course.codes[:num]
+        return Practice(codes, effort=effort, settings=self.settings, given=self.target, frozen=entrant.frozen, **common)
 
-    def _lap(self, kernel: Kernel, seconds: float, enough: float) -> Lap:
-        """At most half of the evaluations that are left to the race, where the kernel makes any."""
-        evaluations = max(self.allowance() / 2, _LEAST_LAP) if kernel.evaluations(self.target) else np.inf
-        lap = self.course.run(kernel, seconds, evaluations, enough, self.leading())
-        self.spent += lap.steps * self._evaluations(kernel)
+    def lap(self, kernel: Kernel, seconds: float, enough: float) -> Lap:
+        lap = self.course.run(kernel, seconds, enough, self.leading())
+        self.spent += self._evaluations(kernel, lap)
         return lap
 
-    def _evaluations(self, kernel: Kernel) -> int:
-        """Of one step of all chains; a step that makes none counts as one."""
-        return max(kernel.evaluations(self.target), 1) * self.settings.num_chains
+    def _lap_seconds(self) -> float:
+        """A sixteenth of what the run takes with the best so far, from half a second to four."""
+        return float(np.clip(self.needed() / 16, LAP_SECONDS, LONGEST_LAP)) if self.entered else LAP_SECONDS
 
-    def burn_in(self, kernel: Kernel) -> None:
-        lap = self.course.burn_in(kernel, LAP_SECONDS / 2, _LEAST_LAP / 2)
-        self.spent += lap.steps * self._evaluations(kernel)
-        self.seconds_per_evaluation = lap.seconds_per_step / self._evaluations(kernel)
+    def _evaluations(self, kernel: Kernel, lap: Lap) -> int:
+        """Of a lap; a step that makes none counts as one."""
+        return max(kernel.evaluations(self.target), 1) * lap.steps * len(lap.codes)
+
+    # ---- is another worth its price? -----------------------------------------------------------------------------
+
+    def needed(self) -> float:
+        """Seconds that the run takes with the best so far: its warm-up, and the draws asked for or 400 effective ones."""
+        lap = self.winner().lap
+        return (self.settings.num_warmup + needed_steps(lap.worth.steps, self.settings)) * lap.seconds_per_step
+
+    def settled(self) -> bool:
+        """Whether no other sampler is worth even being compiled."""
+        return bool(self.entered) and self.winner().lap.agrees and _SAVED * self.needed() <= _COMPILING
+
+    def why_not(self, entrant: Entrant) -> str:
+        """Why another sampler is not worth what it takes to try it; nothing where it is."""
+        if self.tempering and self.winner().lap.agrees:
+            return NO_MODE_LEFT
+        price = _COMPILING + (0 if entrant.nothing_to_tune else _TUNED)
+        if _SAVED * self.needed() <= price:
+            return NOT_NEEDED
+        try:
+            step = step_seconds(entrant.start, self.target, self.settings.num_chains)
+        except Exception:  # it will say so itself when it enters
+            return ""
+        best = self.winner()
+        if best.lap.agrees and step > 2 * best.lap.worth.steps * best.lap.seconds_per_step:
+            return f"a step takes longer than an effective draw of {best.entrant.name}"
+        if not entrant.nothing_to_tune and _SAVED * self.needed() <= price + _TUNING_STEPS * step:
+            return "tuning would take longer than it could save"
+        return ""
+
+    def late(self) -> bool:
+        """Whether the race's share of a time limit is over, or would be with another sampler that takes as long as the longest."""
+        longest = max((entry.seconds for entry in self.entered), default=0.0)
+        return bool(agree(np.array(time.monotonic() + longest > self.deadline)))
+
+    # ---- who leads -----------------------------------------------------------------------------------------------
 
     def leading(self) -> float:
         return max((e.lap.ess_per_second for e in self.entered if e.lap.agrees), default=0.0)
-
-    def predicted(self) -> tuple[float, float]:
-        """(seconds, evaluations) of the run, with the best so far. Seconds: or those of 400 effective draws, if more."""
-        best, settings = self.winner(), self.settings
-        if isinstance(settings.thin, int):
-            thin = least = settings.thin
-        else:
-            thin = choose_thin(best.lap.worth, settings, best.lap.seconds_per_step, False, float("inf")).thin
-            least = 1
-        seconds = max(ENOUGH / max(best.lap.ess_per_second, 1e-9), settings.num_draws * least * best.lap.seconds_per_step)
-        return seconds, (settings.num_warmup + settings.num_draws * thin) * self._evaluations(best.kernel)
-
-    def allowance(self) -> float:
-        """Evaluations the race may still make: in all a third of what race and run will have made together."""
-        return self.predicted()[1] / 2 - self.spent if self.entered else np.inf
 
     def winner(self) -> Entry:
         moved = [e for e in self.entered if e.lap.jump > 0]
@@ -146,21 +172,27 @@ class Contest:
         best = max(e.lap.ess_per_second for e in agreeing)
         return min((e for e in agreeing if e.lap.ess_per_second >= _TIE * best), key=lambda e: e.entrant.simplicity)
 
-    def late(self) -> bool:
-        return bool(agree(np.array(time.monotonic() > self.deadline)))
+    def apart(self) -> bool:
+        """Whether samplers move, and the chains of none agree."""
+        return any(e.lap.apart for e in self.entered) and not any(e.lap.agrees for e in self.entered)
+
+    def modes_seen(self) -> bool:
+        """Whether chains are apart although their energies agree."""
+        return self.apart() and self.winner().lap.energies_agree
 
     def final_heat(self) -> None:
-        """Those near the best run once more, for longer, while the allowance lasts.
+        """Those near the best run once more, for longer, where the run is long enough to gain by it.
 
-        Among them are those whose chains did not agree but had too little time to: their second lap counts alone.
+        Among them are those whose chains did not agree but had too few steps to: their second lap counts alone.
         """
         agreed = [e for e in self.entered if e.lap.agrees or e.lap.too_short]
         near = [e for e in agreed if e.lap.ess_per_second * _NEAR >= self.leading()]
-        for entry in near if len(near) > 1 else ():
-            if self.allowance() > 0 and not self.late():
+        seconds = 2 * self._lap_seconds()
+        for entry in near if len(near) > 1 and self.needed() > 4 * seconds else ():
+            if not self.late():
                 self.progress.say(f"racing: {entry.entrant.name}, once more")
                 before = self.spent
-                later = self._lap(entry.kernel, 2 * LAP_SECONDS, 4 * _ENOUGH_FOR_A_LAP)
+                later = self.lap(entry.kernel, seconds, 4 * _ENOUGH_FOR_A_LAP)
                 entry.lap = entry.lap.and_then(later) if entry.lap.agrees else later
                 entry.evaluations += self.spent - before
 

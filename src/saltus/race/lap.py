@@ -1,30 +1,39 @@
-"""A lap: some steps of a frozen kernel by the run's own chains and compiled loop, and what they are worth per second."""
+"""A lap: some steps of a frozen kernel by the run's own compiled loop, and what they are worth. How long it is no clock decides."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from ..diagnostics.worth import Worth, reference_chains, series, worth
+from ..diagnostics.rhat import split_rhat
+from ..diagnostics.worth import ENERGY, Worth, reference_chains, series, worth
 from ..engine.arguments import Settings, block_rows
 from ..engine.chains import Chains
 from ..engine.loop import RACING, agree
 from ..engine.recording import Recording
 from ..kernels import Kernel
 from ..target import Target
+from .cost import loop_seconds
 
 AGREED = 1.1  # R-hat beyond which chains disagree
-_FIRST_STEPS, _FEWEST_STEPS, _LEAST_SECONDS = 4, 64, 0.1
-_TOO_FEW = 100  # effective draws, to say that chains disagree
+STARTS = 16  # chains, at least, that are asked whether they agree: four of two signs agree by chance one time in eight
+_FIRST_STEPS, _FEWEST_STEPS = 16, 64
+_TOO_FEW = 10  # effective draws a chain, to say that chains disagree
 _HOPELESS = 5  # times slower than the leader
 _MOST_STEPS = 2**18
+_APART = 0x9E3779B97F4A7C15  # between the seeds of the turns
 
 
 @dataclass
 class Lap:
-    """What was measured of one kernel. ess_per_second: of all chains together, by the worst statistic."""
+    """What was measured of one kernel.
+
+    seconds_per_step: of the run's chains, computed (`cost`). codes: (starts, d) where the chains of the lap ended.
+    energies_agree: whether the energies' R-hat is small; states may still be apart. told: what the kernel counted itself, or None.
+    """
 
     worth: Worth
     steps: int
@@ -32,10 +41,13 @@ class Lap:
     acceptance: float
     jump: float
     num_chains: int
-    codes: np.ndarray  # (chains, d) where the chains ended
+    codes: np.ndarray
+    energies_agree: bool = True
+    told: Any = None
 
     @property
     def ess_per_second(self) -> float:
+        """Effective draws of all chains of the run together, by the worst statistic."""
         return self.num_chains / (self.worth.steps * self.seconds_per_step)
 
     @property
@@ -45,124 +57,150 @@ class Lap:
     @property
     def too_short(self) -> bool:
         """Whether it moved, but too little, chain by chain, to say that its chains disagree."""
-        return self.jump > 0 and self.steps * self.num_chains < _TOO_FEW * self.worth.within
+        return self.jump > 0 and self.steps < _TOO_FEW * self.worth.within
+
+    @property
+    def apart(self) -> bool:
+        """Whether its chains moved enough to tell, and disagree."""
+        return self.jump > 0 and not self.agrees and not self.too_short
 
     def and_then(self, later: Lap) -> Lap:
         """Both laps as one: effective draws add up, and the later says whether chains agree."""
         steps = self.steps + later.steps
         each = self.steps / self.worth.steps + later.steps / later.worth.steps
-        pace = (self.seconds_per_step * self.steps + later.seconds_per_step * later.steps) / steps
-        return replace(later, worth=replace(later.worth, steps=steps / each), steps=steps, seconds_per_step=pace)
+        return replace(later, worth=replace(later.worth, steps=steps / each), steps=steps)
 
 
 @dataclass
 class Course:
-    """The run's chains and loop, before the run: what compiles here need not compile again."""
+    """The run's compiled loop, before the run, for at least sixteen chains: the loop takes them by turns, as many as the run has.
+
+    What compiles here need not compile again.
+    """
 
     target: Target
     settings: Settings
-    codes: np.ndarray  # (chains, d) where the next lap starts
+    codes: np.ndarray  # (starts, d) where the next lap starts
     steps: int = 0  # of all laps, so that no key is used twice
     references: np.ndarray | None = None  # codes of `reference_chains`
     deadline: float = np.inf
 
-    def burn_in(self, kernel: Kernel, seconds: float, evaluations: float) -> Lap:
-        """Go from wherever the chains are to states worth measuring distances from."""
-        lap = self.run(kernel, seconds, evaluations)
+    @property
+    def turns(self) -> int:
+        """Loops that all starts take."""
+        return -(-len(self.codes) // self.settings.num_chains)
+
+    def burn_in(self, kernel: Kernel, seconds: float) -> Lap:
+        """Go from wherever the chains are to states worth measuring distances from. seconds: computed, at most."""
+        lap = self.run(kernel, seconds, enough=0)
         self.codes = lap.codes
         self.references = self.codes[reference_chains(len(self.codes))]
         return lap
 
-    def run(self, kernel: Kernel, seconds: float, evaluations: float, enough: float = np.inf, leader: float = 0.0) -> Lap:
+    def run(self, kernel: Kernel, seconds: float, enough: float = np.inf, leader: float = 0.0) -> Lap:
         """Steps until they are worth `enough`, or hopeless beside the leader's effective draws a second, or all is used up.
 
-        Enough and hopeless are judged after a tenth of a second at the earliest: the pace of fewer steps says little.
+        seconds: of all starts, computed. Only a deadline that is over ends a lap by the clock.
         """
         running = _Running(self, kernel)
-        seconds = max(min(seconds, self.deadline - time.monotonic()), _LEAST_SECONDS)
-        per_step = max(kernel.evaluations(self.target), 1) * self.settings.num_chains
+        per_step = running.seconds_per_step * self.turns
+        most = int(np.clip(seconds / per_step, _FEWEST_STEPS, _MOST_STEPS))
         chunk = _FIRST_STEPS
         while True:
             running.advance(chunk)
-            used = running.seconds
             found = running.worth()
             rate = self.settings.num_chains / (found.steps * running.seconds_per_step)
-            left = min((seconds - used) / running.seconds_per_step, evaluations / per_step - running.steps)
-            over = left < 1 or running.steps >= _MOST_STEPS
-            if running.steps >= _FEWEST_STEPS and used >= _LEAST_SECONDS:
-                over |= rate * used >= enough and found.rhat <= AGREED
-                over |= used >= seconds / 4 and rate * _HOPELESS < leader
-            wanted = int(min(running.steps, left))
-            stop, chunk = (int(x) for x in agree(np.array([over, max(wanted, 1)])))
-            if stop:
+            over = running.steps >= most or time.monotonic() > self.deadline
+            if running.steps >= _FEWEST_STEPS:
+                over |= len(self.codes) * running.steps >= enough * found.steps and found.rhat <= AGREED
+                over |= running.steps >= most / 8 and rate * _HOPELESS < leader
+            if bool(agree(np.array(over))):
                 return running.lap(found)
+            chunk = min(running.steps, max(most - running.steps, 1))
 
 
+@dataclass
 class _Running:
     """One kernel's chains between two chunks."""
 
-    def __init__(self, course: Course, kernel: Kernel):
-        settings, space = course.settings, course.target.space
-        self.course, self.recording = course, Recording()
-        self.rows = block_rows(self.recording, course.target, settings)
-        self.chains = Chains(settings, self.recording, kernel, course.target, self.rows)
-        self.chains.start(course.codes[np.minimum(np.arange(settings.num_chains), len(course.codes) - 1)])
-        self._steps(0, 0)  # compiles
-        self.steps = self.row = 0
-        self.times: list[tuple[int, float]] = []
-        self.statistics: dict[str, list[np.ndarray]] = {}
-        self.told: list[tuple[float, float, int]] = []
-        self.space = space
+    course: Course
+    kernel: Kernel
+    steps: int = 0
+    statistics: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    moves: list[tuple[float, float, int]] = field(default_factory=list)
 
-    def _steps(self, first: int, num: int) -> None:
-        """Steps first.. of this lap; they fill the block from its beginning."""
-        t = self.course.steps + first
-        self.chains.step(RACING, t, num, start=t)
-        self.chains.wait()
+    def __post_init__(self) -> None:
+        settings, target, recording = self.course.settings, self.course.target, Recording()
+        self.rows = block_rows(recording, target, settings)
+        self.teams = []
+        for turn in range(self.course.turns):
+            own = replace(settings, seed=(settings.seed + turn * _APART) % 2**64)
+            chains = Chains(own, recording, self.kernel, target, self.rows)
+            chains.start(self.course.codes[turn * settings.num_chains :][: settings.num_chains])
+            self.teams.append(chains)
+        self.seconds_per_step = loop_seconds(self.teams[0])
 
     def advance(self, num: int) -> None:
+        """Steps; they fill the block from its beginning."""
         while num > 0:
-            some = min(num, self.rows)
-            began = time.perf_counter()
-            self._steps(self.steps, some)
-            self.times.append((some, time.perf_counter() - began))
+            some, t = min(num, self.rows), self.course.steps + self.steps
+            found = []
+            for chains in self.teams:
+                chains.step(RACING, t, some, start=t)
+                chains.wait()
+                found.append(_rows(chains, some))
             self.steps += some
-            self._note(some)
+            self._note({name: np.concatenate([own[name] for own in found], axis=1) for name in found[0]}, some)
             num -= some
 
-    def _note(self, num: int) -> None:
-        names = ("lp", "s", "acceptance_rate", "jump")
-        chains = self.course.settings.num_chains
-        block = self.chains.rows_of([{name: own[name] for name in names} for own in self.chains.block], 0, num)
-        references = self.course.references if self.course.references is not None else self.course.codes[reference_chains(chains)]
-        for name, x in series(self.space, block["s"], block["lp"], references).items():
+    def _note(self, block: dict[str, np.ndarray], num: int) -> None:
+        course = self.course
+        references = course.codes[reference_chains(len(course.codes))] if course.references is None else course.references
+        for name, x in series(course.target.space, block["s"], block["lp"], references).items():
             self.statistics.setdefault(name, []).append(x)
-        self.told.append((float(block["acceptance_rate"].mean()), float(block["jump"].mean()), num))
+        self.moves.append((float(block["acceptance_rate"].mean()), float(block["jump"].mean()), num))
 
-    @property
-    def seconds(self) -> float:
-        return sum(seconds for _, seconds in self.times)
-
-    @property
-    def seconds_per_step(self) -> float:
-        """Of the later chunks: the first are short, and timed with their overhead."""
-        later = self.times[len(self.times) // 2 :]
-        return max(sum(s for _, s in later) / sum(n for n, _ in later), 1e-9)
+    def _later(self) -> dict[str, np.ndarray]:
+        """Without the first fifth, in which the chains get used to this kernel."""
+        return {name: np.concatenate(parts, axis=1)[:, self.steps // 5 :] for name, parts in self.statistics.items()}
 
     def worth(self) -> Worth:
-        """Without the first fifth, in which the chains get used to this kernel."""
-        return worth({name: np.concatenate(parts, axis=1)[:, self.steps // 5 :] for name, parts in self.statistics.items()})
+        return worth(self._later())
 
     def lap(self, found: Worth) -> Lap:
         self.course.steps += self.steps
-        acceptance, jump, num = (np.array(column) for column in zip(*self.told, strict=True))
-        chains = self.course.settings.num_chains
+        acceptance, jump, num = (np.array(column) for column in zip(*self.moves, strict=True))
+        energy = self._later()[ENERGY]
         return Lap(
             found,
             self.steps,
-            float(agree(np.array(self.seconds_per_step))),
+            self.seconds_per_step,
             float(acceptance @ num / num.sum()),
             float(jump @ num / num.sum()),
-            chains,
-            self.chains.codes(),
+            self.course.settings.num_chains,
+            np.concatenate([chains.codes() for chains in self.teams]).astype(np.int32),  # as starts are: one program begins at both
+            energy.shape[1] < 4 or np.ptp(energy) == 0 or float(split_rhat(energy)) <= AGREED,
+            self._told(),
         )
+
+    def _told(self) -> Any:
+        """What a ladder counted of its swaps, all chains together; None of other kernels."""
+        swaps = getattr(self.kernel, "swaps", None)
+        if swaps is None:
+            return None
+        parts = [carry.states for chains in self.teams for carry in chains.carries]
+        return swaps(_Counts(*(np.concatenate([np.asarray(getattr(p, n)) for p in parts]) for n in ("time", "trips", "refused"))))
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Of the states of a ladder: what `swaps` reads."""
+
+    time: np.ndarray
+    trips: np.ndarray
+    refused: np.ndarray
+
+
+def _rows(chains: Chains, num: int) -> dict[str, np.ndarray]:
+    names = ("lp", "s", "acceptance_rate", "jump")
+    return chains.rows_of([{name: own[name] for name in names} for own in chains.block], 0, num)

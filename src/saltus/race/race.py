@@ -1,11 +1,11 @@
-r"""`sampler="auto"`: samplers race on this target and this machine, by effective draws per second.
+r"""`sampler="auto"`: samplers race on this target, by effective draws per second.
 
-They run with the run's own chains, one after the other, each tuned first. What counts is the worst of several statistics:
-the energy, and the distances from four states. A sampler whose chains disagree cannot win; of samplers within a tenth of
-the best, the simplest is taken. Two stages, since every sampler costs a second or more of compilation: those that the
-target's structure offers, the simplest with a local model, the simplest without, and all that were asked for by name; then the
-others, one by one, while the best so far would need more than five seconds for 400 effective draws, or for the draws that
-were asked for. Those near the best run once more.
+They run with the run's own compiled loop, one after the other, each tuned first. Effective draws per step are measured, seconds
+per step computed (`cost`): no clock decides, and the same call makes the same choice. What counts is the worst of several
+statistics: the energy, and the distances from four states, of at least sixteen chains. A sampler whose chains disagree cannot
+win; of samplers within a tenth of the best, the simplest is taken. Every sampler costs a second or more of compilation, so they
+enter one by one: first the simplest without a local model, then others as long as the run, with the best so far, takes so long
+that another may be worth its price. Where chains disagree although they move, the best is tempered (`escalation`).
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from ..engine.arguments import Settings
 from ..engine.loop import agree
 from ..engine.samplers import AUTO
 from ..engine.starts import start_codes
-from ..errors import KernelError
+from ..errors import KernelError, SaltusError
 from ..kernels import Kernel, samplers
 from ..target import Target
 from .compiling import seconds_compiling
-from .contest import LAP_SECONDS, Contest, Entry, first_line, tuning_evaluations
+from .contest import NOT_NEEDED, Contest, Entry, first_line
 from .entrants import Entrant, Field, find_entrants, package_entrants, simplest
-from .lap import Course
+from .escalation import temper
+from .lap import STARTS, Course
 from .local_check import check
 
 FEWEST_WARMUP = 100  # steps: with fewer nothing is tuned or raced
-PATIENCE = 5.0  # seconds that a run may be predicted to take before the others enter
-NOT_NEEDED, LATE = "not needed", "half of the time limit was over"
-_LONGEST_LAP = 4.0  # seconds
+LATE = "half of the time limit was over"
 _LEAST_LIMIT = 15.0  # seconds of a time limit that leave time for a race
 
 
@@ -84,43 +83,87 @@ def race(
 
     deadline: of the whole run (time.monotonic); no sampler enters once half of the time until then is over.
     """
-    codes, now = start_codes(target, settings.seed, initial, settings.num_chains), time.monotonic()
+    codes, now = _spread_starts(target, settings, initial), time.monotonic()
     if settings.num_warmup < FEWEST_WARMUP:
         why = f"a warm-up of {settings.num_warmup} steps is too short to tune or race (that takes {FEWEST_WARMUP})"
-        return _without_a_race(target, asked, codes, why)
+        return _without_a_race(target, asked, codes[: settings.num_chains], why)
     if bool(agree(np.array(deadline - now < _LEAST_LIMIT))):
         why = f"a time limit of less than {_LEAST_LIMIT:g} s leaves no time for one"
-        return _without_a_race(target, asked, codes, why, "the race")
+        return _without_a_race(target, asked, codes[: settings.num_chains], why, "the race")
     half = now + (deadline - now) / 2
     contest = Contest(target, settings, Course(target, settings, codes, deadline=half), half, progress)
-    progress.say("checking the local model")
-    entrants = find_entrants(target, *_doubt(target, settings, initial), asked=asked)
-    contest.last_hope = _last_hope(entrants)
-    progress.say("burning in")
-    contest.burn_in(_guide(target))
-    for entrant in entrants.first:
-        if contest.late():
-            entrants.out[entrant.name] = LATE
-        else:
-            contest.enter(entrant, LAP_SECONDS)
-    for entrant in entrants.others:
-        why = _why_not(contest, entrant)
-        if why:
-            entrants.out[entrant.name] = why
-        else:
-            contest.enter(entrant, _lap_seconds(contest))
+    entrants = _raced(contest, asked, initial)
     if not contest.entered and contest.unusable:
         found = "; ".join(f"{name} {why}" for name, why in contest.unusable.items())
         raise KernelError("No sampler can be used here.", expected="one that can sample this target", found=found)
     if not contest.entered:  # compiling and burning in took all of the time
-        return _without_a_race(target, asked, contest.course.codes, LATE, "the race")
+        return _without_a_race(target, asked, contest.course.codes[: settings.num_chains], LATE, "the race")
     contest.final_heat()
     return _finished(contest, entrants)
 
 
-def _guide(target: Target) -> Kernel:
+def _spread_starts(target: Target, settings: Settings, initial: Any) -> np.ndarray:
+    """(starts, d) those of the run, and as many random ones as make sixteen; where none of them is possible, the same again."""
+    num = settings.num_chains
+    more = -(-STARTS // num) * num
+    if more == num or (initial is None and target.initial is None):
+        return start_codes(target, settings.seed, initial, more)
+    codes = start_codes(target, settings.seed, initial, num)
+    try:
+        spread = start_codes(target.replace(initial=None), settings.seed, None, more)
+    except SaltusError:
+        return np.resize(codes, (more, codes.shape[1]))
+    return np.concatenate([codes, spread[num:]])
+
+
+def _raced(contest: Contest, asked: Sequence[Any], initial: Any) -> Field:
+    """Every sampler that is worth it has entered; who did not, and why."""
+    target, guide, alone = contest.target, _guide(contest.target), tuple(asked) == (AUTO,)
+    contest.progress.say("burning in")
+    contest.burn_in(guide.start)
+    if alone and not contest.late():
+        contest.last_hope = guide
+        contest.enter(guide)
+        if contest.settled():
+            return _not_needed(find_entrants(target, "", asked=asked), guide)
+    contest.progress.say("checking the local model")
+    entrants = find_entrants(target, *_doubt(target, contest.settings, initial), asked=asked)
+    contest.last_hope = contest.last_hope or _last_hope(entrants)
+    for entrant in sorted(entrants.first, key=lambda e: alone and not e.nothing_to_tune):
+        _consider(contest, entrants, entrant, must=not alone)
+    for entrant in entrants.others:
+        _consider(contest, entrants, entrant)
+    if contest.apart() and AUTO in asked:
+        _temper_once(contest)
+    return entrants
+
+
+def _not_needed(entrants: Field, guide: Entrant) -> Field:
+    entrants.out |= {e.name: NOT_NEEDED for e in (*entrants.first, *entrants.others) if e.name != guide.name}
+    return entrants
+
+
+def _consider(contest: Contest, entrants: Field, entrant: Entrant, must: bool = False) -> None:
+    """Let it enter, or note why not. Where modes were seen, the best so far is tempered before others are tried."""
+    if any(entrant.name == entry.entrant.name for entry in contest.entered):
+        return
+    if not must and contest.modes_seen():
+        _temper_once(contest)
+    why = LATE if contest.late() else "" if must else _why_not(contest, entrant)
+    if why:
+        entrants.out[entrant.name] = why
+    else:
+        contest.enter(entrant)
+
+
+def _temper_once(contest: Contest) -> None:
+    if not contest.tempering and not contest.late():
+        temper(contest)
+
+
+def _guide(target: Target) -> Entrant:
     """Of the package, the simplest that does without a local model: with it the chains burn in."""
-    return next(e.start for e in package_entrants(target) if not e.guided)
+    return next(e for e in package_entrants(target) if not e.guided)
 
 
 def _last_hope(entrants: Field) -> Entrant | None:
@@ -129,27 +172,15 @@ def _last_hope(entrants: Field) -> Entrant | None:
     return min((e for e in entrants.first if not e.guided and e.kind in ours), key=lambda e: e.simplicity, default=None)
 
 
-def _lap_seconds(contest: Contest) -> float:
-    """An eighth of what the run would take with the best so far, from one second to four."""
-    return float(np.clip(contest.predicted()[0] / 8, LAP_SECONDS, _LONGEST_LAP)) if contest.entered else LAP_SECONDS
-
-
 def _why_not(contest: Contest, entrant: Entrant) -> str:
     """Why this one does not enter."""
-    if contest.late():
-        return LATE
     if not contest.entered:
         return ""
     if not any(entry.lap.jump > 0 for entry in contest.entered):
         return "" if entrant.needs_values_only else "nothing moves here"  # they move if anything can
     if entrant.last_resort:
         return "a last resort"
-    if contest.predicted()[0] <= PATIENCE:
-        return NOT_NEEDED
-    per_step = entrant.seen(contest.target).differences.evaluations_on(contest.target)
-    if contest.allowance() < tuning_evaluations(per_step):
-        return "tuning would take more than the race's third of all evaluations"
-    return ""
+    return contest.why_not(entrant)
 
 
 def _doubt(target: Target, settings: Settings, initial: Any) -> tuple[str, bool]:
@@ -204,12 +235,12 @@ def _without_a_race(target: Target, asked: Sequence[Any], codes: np.ndarray, why
 def _finished(contest: Contest, entrants: Field) -> Race:
     from .verdict import paragraph
 
-    won = contest.winner()
+    won, num = contest.winner(), contest.settings.num_chains
     rows = [_row(entry, entry is won) for entry in contest.entered]
     rows += [Row(name, "", verdict=why) for name, why in contest.unusable.items()]
     steps = won.lap.worth.steps if np.isfinite(won.lap.worth.steps) else 0.0
     seconds, compiling = time.perf_counter() - contest.began, seconds_compiling() - contest.compiled
     cost = f"The race made {contest.spent} evaluations of log_prob and took {seconds:.1f} s, {compiling:.1f} s of them compiling."
     cut = "the race" if LATE in entrants.out.values() else ""
-    told = f"{paragraph(rows, entrants.out, entrants.doubt)} {cost}"
-    return Race(won.kernel, won.lap.codes, rows, told, steps, contest.spent, cut)
+    told = " ".join(filter(None, [paragraph(rows, entrants.out, entrants.doubt), contest.tempering, cost]))
+    return Race(won.kernel, won.lap.codes[:num], rows, told, steps, contest.spent, cut)

@@ -8,7 +8,8 @@ from typing import Any
 
 from .._words import aligned, counted, significant
 from ..errors import SaltusError
-from .race import NOT_NEEDED, Row
+from .contest import NOT_NEEDED
+from .race import Row
 
 
 def paragraph(rows: list[Row], out: dict[str, str], doubt: str) -> str:

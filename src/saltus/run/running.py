@@ -16,7 +16,8 @@ from ..engine.kept import Kept
 from ..engine.keys import DRAWS, WARMUP
 from ..engine.loop import agree, first_does
 from ..engine.progress import EnergyTrace, Silent, Status, number
-from ..race.thinning import FEWEST_STEPS, choose_thin, warmup_worth
+from ..race.cost import loop_seconds
+from ..race.thinning import FEWEST_STEPS, choose_thin, hurried, warmup_worth
 from .plan import Plan
 
 _WARMUP_SHARE = 0.9  # of what is left of a time limit: a warm-up that takes longer is cut
@@ -112,10 +113,11 @@ class Run:
         found = warmup_worth(space, self.chains.rows_since(clock, clock.total // 3, names)) if long else None
         if measured and not (found and measured <= found.steps < np.inf):
             found = Worth(measured, 1.0, "in the race")
-        per_step = clock.times.warmup / clock.num_warmup if clock.num_warmup else np.inf
-        least = 2 * self.plan.choice.evaluations / max(kernel.evaluations(self.chains.target), 1)
-        left = np.inf if self.plan.checkpoint else self.deadline - time.monotonic()  # a run that can go on is not cut to fit
-        chosen = choose_thin(found, self.plan.settings, per_step, kernel.keeps_parity(space), left, least)
+        settings, parity = self.plan.settings, kernel.keeps_parity(space)
+        chosen = choose_thin(found, settings, loop_seconds(self.chains), parity)
+        if np.isfinite(self.deadline) and not self.plan.checkpoint:  # a run that can go on is not cut to fit
+            timed = clock.times.warmup / clock.num_warmup if clock.num_warmup else np.inf
+            chosen = hurried(chosen, settings, timed, parity, self.deadline - time.monotonic())
         clock.steps_per_draw, clock.thinning = int(agree(np.array(chosen.thin))), chosen.why
         if self.kept.store:
             first_does(partial(self.kept.store.set, thin=clock.steps_per_draw, thinning=clock.thinning))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
+import scipy  # its parts are imported when first used
 
 from .._record import as_size, default_float
 from ..errors import TargetError
@@ -36,7 +36,7 @@ def polynomial_mixture(order: int = 2, num_sites: int = 20) -> Target:
     polynomial, last = _POLYNOMIALS[order]
     shifts = last * np.arange(_COMPONENTS) / (_COMPONENTS - 1)
     scores = np.polyval(polynomial, _GRID - shifts[:, None])
-    log_z = special.logsumexp(scores, axis=1)
+    log_z = scipy.special.logsumexp(scores, axis=1)
     derivatives = [np.polyder(polynomial, j) / math.factorial(j) for j in range(order + 1)]
     constants = {
         "shifts": shifts,

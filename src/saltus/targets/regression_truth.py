@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy  # its parts are imported when first used
 
 from .._pairs import pair_tables
 
@@ -36,9 +36,9 @@ def regression_truth(k: dict, group: np.ndarray, appended: np.ndarray) -> Regres
     n = counts.sum(axis=0)
     (log_det, _), (log_det_g, r) = _eliminate(k, sizes, 1.0), _eliminate(k, sizes, 1 + g)
     log_p = 0.5 * (log_det - log_det_g) - k["power"] * np.log((1 + g * (k["unexplained"] + r)) / (1 + g))
-    log_p += special.betaln(n + k["inclusion"][0], D - n + k["inclusion"][1]) - special.betaln(*k["inclusion"])
-    log_p += np.log(special.comb(sizes[:, None], counts)).sum(axis=0)
-    log_normaliser = special.logsumexp(log_p)
+    log_p += scipy.special.betaln(n + k["inclusion"][0], D - n + k["inclusion"][1]) - scipy.special.betaln(*k["inclusion"])
+    log_p += np.log(scipy.special.comb(sizes[:, None], counts)).sum(axis=0)
+    log_normaliser = scipy.special.logsumexp(log_p)
     p = np.exp(log_p - log_normaliser)
 
     mean, second = counts @ p, (counts * p) @ counts.T

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # its parts are imported when first used
 from jax.custom_derivatives import SymbolicZero
 from jax.scipy.special import betaln, digamma, gammaln
-from scipy import special
 
 from .._record import as_size, default_float
 from ..errors import TargetError
@@ -85,8 +85,8 @@ def sparse_regression(
         "g": g,
         "penalty": penalty,
         "inclusion": inclusion,
-        "log_odds": special.logit(q),
-        "offset": num_appended * math.log1p(-q) - special.betaln(*inclusion),
+        "log_odds": scipy.special.logit(q),
+        "offset": num_appended * math.log1p(-q) - scipy.special.betaln(*inclusion),
     }
     params = {name: jnp.asarray(value, default_float()) for name, value in constants.items()}
     initial = np.arange(D + num_appended) == min(1, D - 1)

@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from .. import random
 from .._compiling import program
@@ -67,8 +66,13 @@ def find_ladder(target: Target, kernel: Kernel, seed: int = 0, *, initial: Any =
     return search_ladder(target, kernel, start_codes(target, seed, initial, _CHAINS), seed)
 
 
-def search_ladder(target: Target, part: Any, codes: np.ndarray, seed: int, effort: float = 1.0) -> FoundLadder:
-    """`find_ladder` from these codes (chains, d). part: as `kernel` of Tempered, but one for all rungs."""
+def search_ladder(
+    target: Target, part: Any, codes: np.ndarray, seed: int, effort: float = 1.0, measured: bool = True
+) -> FoundLadder:
+    """`find_ladder` from these codes (chains, d). part: as `kernel` of Tempered, but one for all rungs.
+
+    measured: whether the last ladder makes steps too; without them nothing is compiled for it, and swaps are those before.
+    """
     words, first, spent = jnp.asarray(seed_words(seed)), 0, 0
     betas = _first_ladder(target, words)
     at = np.repeat(codes[:, None], len(betas), axis=1)
@@ -82,11 +86,16 @@ def search_ladder(target: Target, part: Any, codes: np.ndarray, seed: int, effor
             new = respaced(betas, swaps.rejection, _num_rungs(swaps, last=turn + 2 == len(_STEPS), now=len(betas)))
             nearest = np.abs(new[:, None] - betas).argmin(axis=1)
             at, betas = np.asarray(states.codes)[:, nearest], new
+        if turn + 2 == len(_STEPS) and not measured:
+            kernel = Tempered(part, betas)
+            break
     return FoundLadder(kernel, swaps, spent)
 
 
 def respaced(betas: Any, rejection: Any, num: int) -> np.ndarray:
     """(at most num,) β at equal distances of the barrier that these rejections (rungs - 1,) make."""
+    from scipy.interpolate import PchipInterpolator  # long to import, and few need it
+
     betas = np.asarray(betas, np.float64)
     steps = np.maximum(np.asarray(rejection, np.float64), 1e-3)  # strictly increasing, and no rung is lost where none is refused
     barrier = np.concatenate([[0], np.cumsum(steps)])
