@@ -6,6 +6,7 @@
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
+#   make test-bridges               NumPyro, PyMC, BlackJAX and ArviZ: on Python 3.11, and on 3.13 where that is installed
 #   make test-full                  the slow proofs, file by file; outputs are kept in tests/full_output (delete one to repeat it)
 #   make torture                    crashes, kills, full disks, flipped bits, crowds; outputs are kept in torture/results (delete one to repeat it);
 #                                   an interrupted row goes on where it was; TORTURE_SECONDS=600 ends each row after ten minutes
@@ -23,7 +24,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo docs explorer release-check reproduce wheel test test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
+.PHONY: demo docs explorer release-check reproduce wheel test test-bridges test-bridges-newest test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -95,6 +96,30 @@ torture: $(READY)
 
 torture-quick: $(READY)
 	@SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m torture --quick
+
+# Two venvs: what people have on Python 3.11, and the newest on 3.13. Nothing in tests/bridges is skipped here.
+BRIDGES := 'numpyro>=0.22' 'blackjax>=1.7' pytest pytest-xdist -e '.[cli,io]'
+THIRTEEN = $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null \
+	|| ls -1 "$$HOME"/.pyenv/versions/3.13*/bin/python3.13 "$$(dirname "$$(command -v python3)")"/../versions/3.13*/bin/python3.13 2>/dev/null | tail -n 1)
+
+.venv-bridges/.ready: pyproject.toml
+	"$(FOUND)" -m venv --clear .venv-bridges
+	.venv-bridges/bin/python -m pip install --quiet --disable-pip-version-check 'pymc==5.28.*' 'arviz==0.23.*' $(BRIDGES)
+	touch $@
+
+.venv-bridges-3.13/.ready: pyproject.toml
+	"$(THIRTEEN)" -m venv --clear .venv-bridges-3.13
+	.venv-bridges-3.13/bin/python -m pip install --quiet --disable-pip-version-check 'pymc>=6,<7' 'arviz>=1' $(BRIDGES)
+	touch $@
+
+RUN_BRIDGES = SALTUS_BRIDGES=1 SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(1)/bin/python -m pytest -n 2 --dist worksteal --durations=5 -m "not full" tests/bridges
+
+test-bridges: .venv-bridges/.ready
+	$(call RUN_BRIDGES,.venv-bridges)
+	@if [ -n "$(THIRTEEN)" ]; then $(MAKE) test-bridges-newest; else echo "Python 3.13 was not found: the bridges were tested on one interpreter only"; fi
+
+test-bridges-newest: .venv-bridges-3.13/.ready
+	$(call RUN_BRIDGES,.venv-bridges-3.13)
 
 # In a venv of its own, with the packages it compares with.
 .venv-bench/.ready: pyproject.toml

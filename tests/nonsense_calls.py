@@ -325,6 +325,7 @@ EXEMPT = {
     "a class to derive from": {"Kernel"},
     "needs blackjax: tests/bridges/test_mixed.py": {"mixed"},
     "made by variable_selection, or checked by scikit-learn when it is fitted": {"Selection", "SelectionRegressor"},
+    "needs arviz: tests/bridges/test_arviz.py": {"to_inference_data"},
 }
 
 

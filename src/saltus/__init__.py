@@ -48,6 +48,7 @@ from .target import Point, Target, evaluate
 
 if _TYPE_CHECKING:
     from . import bridges, datasets, diagnostics, targets, testing, training
+    from .bridges.inference_data import to_inference_data
     from .bridges.mixed import mixed
     from .comparing import compare
     from .evidence import log_likelihood, log_z
@@ -92,6 +93,7 @@ _LATER = {
     "summary": (".reporting", "summary"),
     "targets": (".targets", ""),
     "testing": (".testing", ""),
+    "to_inference_data": (".bridges.inference_data", "to_inference_data"),
     "training": (".training", ""),
     "tune": (".tuning", "tune"),
     "variable_selection": (".selection", "variable_selection"),
@@ -195,6 +197,7 @@ __all__ = [
     "summary",
     "targets",
     "testing",
+    "to_inference_data",
     "training",
     "tune",
     "variable_selection",

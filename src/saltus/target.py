@@ -14,6 +14,7 @@ import numpy as np
 from ._convolutions import by_matrix_products, convolves
 from ._record import as_flag, as_float, as_sequence, changed, default_float, fill, is_concrete, record, shown, static
 from ._words import escaped
+from .clamping import clamp, whole_states
 from .errors import KernelError, SaltusError, TargetError
 from .local import LocalModel, local_model
 from .moves import Moves
@@ -208,6 +209,25 @@ class Target:
                 expected="a function of params that returns saltus.Quadratic or saltus.Graph, or several",
                 found=f"{type(cause).__name__}: {str(cause).splitlines()[0] if str(cause) else ''}",
             ) from cause
+
+    def clamp(self, sites: Any, values: Any = None) -> Target:
+        """The target of the other sites, given that these have these values; draws of it are those of the free sites.
+
+        sites: numbers or names of sites, a mask, or {part: values} of a product. values: as a person reads them, one or one each.
+        A fixed site costs nothing in proposals. `run["constant_data"]` shows the values; `free` says which sites are left;
+        `whole(states)` puts states of the free sites and the fixed values together.
+        Raises TargetError or SpaceError where a site or a value is not there.
+        """
+        return clamp(self, sites, values)
+
+    @property
+    def free(self) -> np.ndarray:
+        """The sites that are sampled, numbered as in the target that was clamped."""
+        return np.asarray(getattr(self.log_prob, "free", range(self.space.num_sites)))
+
+    def whole(self, states: Any) -> Any:
+        """States of all sites as a person reads them, from states (..., d) of the free sites."""
+        return whole_states(self, states)
 
     def tempered(self, beta: Any) -> Target:
         """The target whose log_prob is β times this one's, with everything it knows about itself.

@@ -13,7 +13,7 @@ SOURCE = Path(saltus.__file__).parent
 # A room imports from its own line and from earlier ones. Of the nouns (second line) all are one floor.
 FLOORS = [
     "errors random _convolutions _record _fusion _words _compiling _pairs",
-    "moves spaces neighbours preconditioners structure sweeps local verifying target",
+    "moves spaces neighbours preconditioners structure sweeps local verifying clamping target",
     "proposals kernels",
     "diagnostics",
     "judging",

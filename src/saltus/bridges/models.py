@@ -150,7 +150,7 @@ def _seen(model: Model, codes: np.ndarray, u: Any, likelihood: bool) -> tuple[di
 
 def _fitting(model: Model, variables: dict[str, np.ndarray]) -> dict[str, tuple[str, ...]]:
     """The model's dimensions, of variables that have as many."""
-    return {name: model.dims[name] for name, x in variables.items() if len(model.dims.get(name, ())) == x.ndim - 2}
+    return {name: dims for name, x in variables.items() if len(dims := model.dims.get(name, ())) == x.ndim - 2}
 
 
 def _dataset(model: Model, variables: dict[str, np.ndarray]) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from ..clamping import constants
 from ..engine.codec import to_data
 from ..engine.kept import Kept
 from ..engine.loop import first_does
@@ -19,7 +20,7 @@ from ..judging import judge, verdict_of
 from ..kernels import Kernel
 from .layout import Layout
 from .plan import Plan
-from .result import kernel_variables, make_tree, open_run, statistic_variables
+from .result import FIXED, kernel_variables, make_tree, open_run, statistic_variables
 from .weights import RAW, WORTH, resampled, resampling, worth_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def memory_tree(plan: Plan, kept: Kept, attributes: dict[str, Any]) -> xr.DataTree:
     layout = Layout.of(plan.target)
-    others, groups = {"statistics": _statistics(plan, kept), "start": _start(plan)}, kept.groups()
+    others, groups = {"statistics": _statistics(plan, kept), "start": _start(plan), FIXED: _fixed(plan)}, kept.groups()
     if plan.choice.kernel.weighted:
         raw = groups[RAW]
         log_weight = raw["log_weight"]
@@ -48,6 +49,14 @@ def _start(plan: Plan) -> dict[str, Any]:
     return {p.name: (("chain", p.dim), p.space.show(codes[:, p.sites])) for p in plan.target.space.pieces}
 
 
+def _fixed(plan: Plan) -> dict[str, Any]:
+    """The clamped sites: their values, and which they are."""
+    found: dict[str, Any] = {}
+    for name, (dim, sites, values) in constants(plan.target).items():
+        found |= {name: ((dim,), values), f"{name}_sites": ((dim,), sites)}
+    return found
+
+
 def kernel_group(kernel: Kernel) -> tuple[dict[str, Any], dict[str, Any]]:
     """(attributes, variables) from which `kernel_of` rebuilds the kernel; only its name where it holds functions."""
     try:
@@ -61,7 +70,7 @@ def create_store(plan: Plan, store: Store, replace: bool) -> None:
     """The store with its kernel and start. replace: whether it may take the place of an older one."""
     space, names = plan.target.space, plan.target.names
     static = {**_static_attributes(plan), "complete": 0, "num_sites": space.num_sites}
-    groups = {"kernel": kernel_group(plan.choice.kernel)[::-1], "start": (_start(plan), {})}
+    groups = {"kernel": kernel_group(plan.choice.kernel)[::-1], "start": (_start(plan), {}), FIXED: (_fixed(plan), {})}
     store.create(static | ({"names": list(names)} if names else {}), groups, taken if replace else None)
 
 

@@ -22,6 +22,7 @@ from .weights import RAW, WORTH, resampling
 if TYPE_CHECKING:
     import xarray as xr
 
+FIXED = "constant_data"  # the group of clamped sites
 _MEANING = {
     "lp": "log-probability of the draw, not normalised",
     "acceptance_rate": "min(1, ratio), mean over the steps since the draw before",
@@ -170,7 +171,7 @@ def _open_store(path: Path) -> xr.DataTree:
             told = {name: value for name, value in group.attrs.items() if name != "saltus_checksum"}
             if home == "kernel":
                 kernel = (told, {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()})
-            elif home in ("statistics", "start", WORTH):
+            elif home in ("statistics", "start", FIXED, WORTH):
                 others[home] = {n: (a.metadata.dimension_names or (), a[...]) for n, a in group.arrays()}
             else:
                 prefix = next((p for p in ("warmup_", RAW) if home.startswith(p)), "")

@@ -7,6 +7,7 @@ Nothing outside spaces and moves asks what kind of variable it has; fast paths (
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from typing import Any, NamedTuple
@@ -301,6 +302,24 @@ class Space(Moved):
         if self._apart:  # one pass over the sites, not two
             return changed * jnp.asarray(self._apart, changed.dtype), changed.astype(jnp.int32)
         return total(jnp.abs(self.displacement(a, b))), changed.astype(jnp.int32)
+
+    # ---- some of the sites -------------------------------------------------------------------------------------
+
+    def restricted(self, sites: np.ndarray) -> Space:
+        """The space of these sites alone."""
+        new = copy.copy(self)
+        new.__dict__.pop("pieces", None)
+        new.num_sites, new.shape = len(sites), (len(sites), *self.shape[1:])
+        new.size = math.prod(new.shape)
+        new.num_values_per_site = np.full(len(sites), self.num_values)
+        new._description = f"{self._description}[{len(sites)} sites]" if len(sites) < self.num_sites else self._description
+        new._identity = (*self._identity[:1], new._description, len(sites), *self._identity[3:])
+        new._hash = hash(new._identity)
+        return new
+
+    def filled(self, whole: Any, part: Any, sites: np.ndarray) -> Any:
+        """The real state `whole` with `part`, a state of `restricted(sites)`, in its place."""
+        return whole.at[sites].set(part)
 
     # ---- tables ------------------------------------------------------------------------------------------------
 

@@ -90,6 +90,19 @@ class Product(Space):
             raise SpaceError(f"The parts of `{name}` do not fit together.", expected="as many states of each", found=told)
         return np.concatenate(codes, axis=-1)
 
+    def _own(self, sites: np.ndarray) -> Iterator[tuple[str, Space, np.ndarray]]:
+        """(name, part, those of `sites` that are its own, numbered within it)."""
+        site = 0
+        for name, part in self.parts.items():
+            yield name, part, sites[(sites >= site) & (sites < site + part.num_sites)] - site
+            site += part.num_sites
+
+    def restricted(self, sites: np.ndarray) -> Space:
+        return Product({name: part.restricted(own) for name, part, own in self._own(sites) if len(own)})
+
+    def filled(self, whole: Any, part: Any, sites: np.ndarray) -> Any:
+        return {n: own.filled(whole[n], part[n], at) if len(at) else whole[n] for n, own, at in self._own(sites)}
+
     def random(self, key: jax.Array) -> jax.Array:
         sizes = jnp.asarray(self.num_values_per_site, jnp.int32)
         uniform = random.uniform(key, (self.num_sites,))
