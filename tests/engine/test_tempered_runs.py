@@ -85,12 +85,6 @@ def test_replicas_go_on_from_a_checkpoint_bit_for_bit(tmp_path, monkeypatch):
         np.testing.assert_array_equal(saltus.kernel_of(whole).ladder, kernel.ladder)
 
 
-@pytest.mark.full
-def test_the_race_leaves_it_out():
-    run = saltus.sample(WELLS, num_draws=100, progress=False)
-    assert "tempered" not in str(saltus.race_of(run)).lower()
-
-
 def test_bad_input():
     with pytest.raises(saltus.KernelError, match="not a kernel"):
         saltus.find_ladder(WELLS, saltus.NCG)

@@ -55,7 +55,8 @@ def sample(
 ) -> xr.DataTree:
     """Draw from a target; returns an `xarray.DataTree` that ArviZ reads.
 
-    sampler: "auto" races those that apply, by effective draws per second on this machine; the run says which won and why.
+    sampler: "auto" races those that apply, by effective draws per second, and tempers where chains disagree; the run says which won
+        and why.
         A kernel such as `saltus.NCG(step_size=0.5)` is used as it is; a class or name ("pavg") is tuned first, by
         `saltus.tune(target, sampler, seed, adaptation=adaptation)`. A list races: `["auto", MyKernel]` all of the package and
         this one, `["ncg", MyKernel(0.3)]` just these; kernels in it race as they are. Sampling itself never adapts.
