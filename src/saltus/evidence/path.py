@@ -66,12 +66,14 @@ def read_base(base: Any, space: Space) -> jax.Array | None:
     """(d, k) log-marginals of a base; TrainingError where they are none, or exclude a possible value."""
     if base is None:
         return None
+    if (space.num_values_per_site != space.num_values).any() or not hasattr(space, "values"):
+        raise TrainingError("`base` needs sites that have the same values.", expected="no product of spaces", found=str(space))
     expected = f"marginals, shape ({space.num_sites}, {space.num_values})"
-    expected += f", or the probability of {space.labels[1]} at each site, shape ({space.num_sites},)" * (space.num_values == 2)
+    expected += f", or probabilities of {space.labels[1]}, shape ({space.num_sites},)" if space.num_values == 2 else ""
     given = np.asarray(as_array(base, "base", TrainingError, expected), np.float64)
     if given.shape == (space.num_sites,) and space.num_values == 2:
         given = np.stack([1 - given, given], axis=1)
-    if (space.num_values_per_site != space.num_values).any() or given.shape != (space.num_sites, space.num_values):
+    if given.shape != (space.num_sites, space.num_values):
         raise TrainingError("`base` does not fit the space.", expected=expected, found=f"shape {np.shape(base)}")
     if not np.isfinite(given).all() or (given < 0).any() or (abs(given.sum(axis=1) - 1) > _SUM).any():
         wrong = ~(np.isfinite(given).all(axis=1) & (given >= 0).all(axis=1) & (abs(given.sum(axis=1) - 1) <= _SUM))
