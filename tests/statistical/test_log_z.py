@@ -28,6 +28,8 @@ def test_few_states_are_enumerated():
     np.testing.assert_allclose(found.log_z, exact, rtol=1e-6)
     assert found.error == 0
     assert "enumerated" in str(found)
+    with pytest.raises(saltus.RunError, match="level"):
+        found.interval(90)
 
 
 @pytest.mark.full

@@ -27,13 +27,13 @@ from .._record import as_size, default_float
 from ..engine.arguments import read_seconds, read_seed, read_target
 from ..engine.keys import ANNEALING, chain_key, seed_words
 from ..engine.loop import step_chains
-from ..engine.samplers import AUTO, check_kernel_fits, find_sampler
+from ..engine.samplers import AUTO, check_kernel_fits
 from ..engine.starts import read_states
 from ..engine.states import kept_codes
 from ..errors import ConvergenceWarning, KernelError, TrainingError
-from ..kernels import NCG, Gibbs, Kernel, begin
+from ..kernels import NCG, Kernel, begin
 from ..target import Target
-from ..tuning import tune
+from ..tuning import kernel_for
 from .path import Path, read_base
 
 _TRIED = 4  # temperatures, to see how long one takes
@@ -126,10 +126,8 @@ def ais(
 
 def _chosen(given: Any, target: Target, seed: int, reverse: bool) -> Kernel:
     """The kernel that is meant, tuned where it is not yet, and reversible where that is needed."""
-    if isinstance(given, str) and given.lower() == AUTO:
-        kernel = tune(target, NCG, seed).kernel if reverse else Gibbs.first(target)
-    else:
-        kernel = given if isinstance(given, Kernel) else tune(target, find_sampler(given), seed).kernel
+    auto = isinstance(given, str) and given.lower() == AUTO
+    kernel = kernel_for(target, NCG if auto and reverse else given, seed)
     if reverse and not getattr(kernel, "reversible", True):
         raise KernelError(
             "The reverse run needs a reversible kernel.",

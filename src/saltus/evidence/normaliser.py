@@ -19,17 +19,17 @@ import scipy.stats
 
 from .. import random
 from .._compiling import program
-from .._record import as_size
+from .._record import as_real, as_size
 from ..diagnostics import ess_of_chains
 from ..engine.arguments import read_seed, read_target
 from ..engine.keys import ANNEALING, chain_key, seed_words
 from ..engine.loop import step_chains
-from ..engine.samplers import check_kernel_fits
+from ..engine.samplers import AUTO, check_kernel_fits
 from ..engine.starts import start_codes
 from ..errors import RunError
 from ..kernels import Kernel, Tempered, begin
 from ..target import Target
-from ..tuning import find_ladder
+from ..tuning import find_ladder, kernel_for
 
 _ENUMERATED = 2**16  # states: fewer are all looked at
 _START = 2**31 - 1  # of the key of a chain's start
@@ -52,6 +52,8 @@ class Normaliser:
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Student's interval with this probability, with one degree of freedom fewer than there are ladders."""
+        if not 0 < as_real(level, "level", RunError, "a number between 0 and 1") < 1:
+            raise RunError("`level` is not a probability.", expected="a number between 0 and 1", found=str(level))
         if self.how == "enumeration":
             return self.log_z, self.log_z
         half = self.error * float(scipy.stats.t.ppf((1 + level) / 2, len(self.ladders) - 1))
@@ -72,7 +74,8 @@ def log_z(target: Target, seed: int = 0, *, kernel: Any = None, num_ladders: int
 
     target: a `saltus.Target`.
     seed: an integer; the same one gives the same estimate.
-    kernel: of the rungs, or a `saltus.Tempered` with its ladder; default: Gibbs, on a ladder that is found first.
+    kernel: of the rungs: a kernel, a sampler's class or name, which is tuned at β = 1, or "auto", Gibbs, the default; on a ladder
+        that is found first. Or a `saltus.Tempered` with its ladder.
     num_ladders: independent ones, at least 8, from which the error is computed.
     num_steps: of each ladder, after a fifth as many for burn-in.
     Returns a `Normaliser` with .log_z, .error, .ess, .round_trips and .interval(level); it prints a sentence.
@@ -86,7 +89,7 @@ def log_z(target: Target, seed: int = 0, *, kernel: Any = None, num_ladders: int
     if log_states <= math.log(_ENUMERATED) + 1e-9 and kernel is None:
         return _enumerated(target)
     if not isinstance(kernel, Tempered):
-        kernel = find_ladder(target, Tempered.first(target).kernel if kernel is None else kernel, seed).kernel
+        kernel = find_ladder(target, kernel_for(target, AUTO if kernel is None else kernel, seed), seed).kernel
     check_kernel_fits(kernel, target)
     codes = start_codes(target, seed, None, num)
     states, f = _recorded(kernel, target, jnp.asarray(codes), jnp.asarray(seed_words(seed)), steps // 5, steps)

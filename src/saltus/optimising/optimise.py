@@ -16,13 +16,13 @@ from .._record import as_size, default_float
 from ..engine.arguments import read_seconds, read_seed, read_target
 from ..engine.keys import OPTIMISING, chain_key, seed_words
 from ..engine.loop import step_chains
-from ..engine.samplers import AUTO, check_kernel_fits, find_sampler
+from ..engine.samplers import AUTO, check_kernel_fits
 from ..engine.starts import start_codes
 from ..engine.states import kept_codes
 from ..errors import RunError
-from ..kernels import Gibbs, Kernel, begin
+from ..kernels import Kernel, begin
 from ..target import Target
-from ..tuning import tune
+from ..tuning import kernel_for
 from .schedule import falling, temperatures
 
 _CHUNK = 32  # steps between two looks at the clock
@@ -89,9 +89,7 @@ def optimise(
     if steps is not None and limit is not None:
         raise RunError("Both `seconds` and `steps` were given.", expected="one of them", found=f"{seconds} and {steps}")
     budget = None if steps is None else as_size(steps, "steps", RunError)
-    if not isinstance(kernel, Kernel):
-        auto = isinstance(kernel, str) and kernel.lower() == AUTO
-        kernel = Gibbs.first(target) if auto else tune(target, find_sampler(kernel), seed).kernel
+    kernel = kernel_for(target, kernel, seed)
     check_kernel_fits(kernel, target)
     codes = start_codes(target, seed, initial, num_chains)
     search = _Search(target, kernel, codes, seed, began, initial is not None or target.initial is not None)
