@@ -13,10 +13,10 @@ import numpy as np
 
 from ..engine.arguments import read_adaptation, read_seconds, read_seed, read_target
 from ..engine.loop import seed_words
-from ..engine.samplers import check_kernel_fits, find_sampler, first_setting
+from ..engine.samplers import AUTO, check_kernel_fits, find_sampler, first_setting
 from ..engine.starts import start_codes
 from ..errors import KernelError
-from ..kernels import Kernel
+from ..kernels import Gibbs, Kernel
 from ..target import Target
 from .preconditioner import Candidate
 from .search import Work, search_all
@@ -114,6 +114,15 @@ def tune(
     if late:
         warnings.warn("`time_limit` left no time for all of the tuning: these settings are a rough guess.", stacklevel=2)
     return tuned
+
+
+def kernel_for(target: Target, given: Any, seed: int) -> Kernel:
+    """`given` itself where it is a kernel; "auto": Gibbs, by the best sweep that there is; else a class or name, tuned."""
+    if isinstance(given, Kernel):
+        return given
+    if isinstance(given, str) and given.lower() == AUTO:
+        return Gibbs.first(target)
+    return tune(target, find_sampler(given), seed).kernel
 
 
 def tune_until(deadline: float, target: Any, sampler: Any, seed: Any, initial: Any, adaptation: Any) -> tuple[Tuned, bool]:
