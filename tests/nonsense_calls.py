@@ -141,6 +141,7 @@ def calls(folder):
         "observables": (saltus.observables, dict(run=run, functions={"sum": jnp.sum})),
         "report": (saltus.report, dict(run=run, path=folder / "report.html", overwrite=True)),
         "save": (saltus.save, dict(run=run, path=folder / "saved.nc", overwrite=True)),
+        "citation": (saltus.citation, dict(run=run)),
         "status": (saltus.status, dict(path=folder / "run.ckpt")),
         "verify": (saltus.verify, dict(path=folder / "run.ckpt")),
         "GWG": (saltus.GWG, dict(radius=1)),
