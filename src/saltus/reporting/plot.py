@@ -53,17 +53,17 @@ def autocorrelation(run: Any, ax: Any = None, max_lag: int | None = None) -> Any
     return ax
 
 
-def marginals(run: Any, ax: Any = None) -> Any:
+def marginals(run: Any, ax: Any = None, variable: str | None = None) -> Any:
     """How often each site has each value.
 
     Sites with two values get a bar, the probability of the larger value with two standard errors between chains; beyond 60
     sites they are sorted and drawn as a line. With more values there is one row of shading for each site, at most 400 of them.
 
-    run, ax: as for `energy`.
+    run, ax: as for `energy`. variable: which part of a product of spaces; "s" of any other run.
     """
-    variable = _states(run)
-    s = variable.values.reshape(*variable.shape[:2], -1)
-    names = [str(n) for n in variable[variable.dims[-1]].values] if variable.ndim == 3 else [str(i) for i in range(s.shape[2])]
+    states = _states(run, variable)
+    s = states.values.reshape(*states.shape[:2], -1)
+    names = [str(n) for n in states[states.dims[-1]].values] if states.ndim == 3 else [str(i) for i in range(s.shape[2])]
     values = np.unique(s)
     ax = _axes(ax, height=3.2 if len(values) <= 2 else 4.2)
     if len(values) <= 2:
@@ -206,14 +206,19 @@ def _stat(run: Any, name: str) -> np.ndarray:
     return group[name].transpose("chain", "draw").values
 
 
-def _states(run: Any) -> Any:
-    """The variable with the draws; of a product, its parts one after the other."""
+def _states(run: Any, variable: str | None = None) -> Any:
+    """The variable with the draws; a product of spaces has one for each part."""
     check_run(run)
     group = run.children.get("posterior")
-    if group is None or "s" not in group.data_vars or not group["s"].size:
-        found = ", ".join(map(str, group.data_vars)) if group is not None else "no posterior"
-        raise SaltusError("This run has no states.", expected='saltus.sample(..., keep="draws")', found=found)
-    return group["s"].transpose("chain", "draw", ...)
+    found = [str(name) for name in group.data_vars if group[name].size] if group is not None else []
+    name = variable if variable is not None else found[0] if len(found) == 1 else "s"
+    if group is None or name not in found:
+        raise SaltusError(
+            f"This run has no draws of {name!r}.",
+            expected=f"variable= one of {', '.join(found)}" if found else 'saltus.sample(..., keep="draws")',
+            found=", ".join(found) or "no posterior",
+        )
+    return group[name].transpose("chain", "draw", ...)
 
 
 def _short(name: str, most: int = 18) -> str:
