@@ -57,11 +57,12 @@ class Told:
     energy: jax.Array
     num_steps: jax.Array
     depth: jax.Array
+    slope: jax.Array  # of the log-density at the new θ
 
 
 @record
 class Search:
-    """Dual averaging of log step_size, shared by all chains, and sums for the variance of θ in each."""
+    """Dual averaging of log step_size, shared by all chains, and in each the sum of squared slopes in θ."""
 
     log_step: jax.Array
     smoothed: jax.Array
@@ -69,7 +70,6 @@ class Search:
     count: jax.Array
     centre: jax.Array
     num: jax.Array
-    mean: jax.Array
     squares: jax.Array
 
 
@@ -97,6 +97,7 @@ def transition(key: jax.Array, kernel: Kernel, nuts: Nuts, target: Target, chain
         told.energy,
         told.num_integration_steps,
         told.num_trajectory_expansions,
+        state.logdensity_grad,
     )
 
 
@@ -113,14 +114,14 @@ def _all(keys: jax.Array, t: jax.Array, kernel: Kernel, nuts: Nuts, target: Targ
 def warm(
     keys: jax.Array, first: Any, stop: Any, aim: Any, kernel: Kernel, nuts: Nuts, target: Target, chains: Chain, search: Search
 ) -> tuple[Chain, Search]:
-    """Steps first..stop, in which the step size is searched for; the variance of θ is gathered."""
+    """Steps first..stop, in which the step size is searched for; squared slopes are gathered."""
 
     def one(t: jax.Array, state: tuple[Chain, Search]) -> tuple[Chain, Search]:
         chains, search = state
         now = Nuts(jnp.exp(search.log_step), nuts.inverse_mass, nuts.max_depth)
         chains, told = _all(keys, t, kernel, now, target, chains)
         accepted = jnp.where(jnp.isfinite(told.nuts_acceptance), told.nuts_acceptance, 0)
-        return chains, _gathered(_averaged(search, aim - jnp.mean(accepted)), chains.theta)
+        return chains, _gathered(_averaged(search, aim - jnp.mean(accepted)), told.slope)
 
     return jax.lax.fori_loop(first, stop, one, (chains, search))
 
@@ -136,19 +137,17 @@ def _averaged(search: Search, miss: jax.Array) -> Search:
     return Search(**{**fields, "smoothed": share * log_step + (1 - share) * search.smoothed})
 
 
-def _gathered(search: Search, theta: jax.Array) -> Search:
-    """Welford's sums, chain by chain: (chains, n)."""
-    num = search.num + 1
-    mean = search.mean + (theta - search.mean) / num
-    squares = search.squares + (theta - search.mean) * (theta - mean)
-    return Search(**{**vars(search), "num": num, "mean": mean, "squares": squares})
+def _gathered(search: Search, slope: jax.Array) -> Search:
+    """Sums of squares, chain by chain: (chains, n)."""
+    finite = jnp.where(jnp.isfinite(slope), slope, 0)
+    return Search(**{**vars(search), "num": search.num + 1, "squares": search.squares + finite**2})
 
 
 def new_search(step_size: Any, shape: tuple[int, ...]) -> Search:
     """From this step size, with nothing gathered."""
     zero, dtype = jnp.zeros((), default_float()), default_float()
     log_step = jnp.log(jnp.asarray(step_size, dtype))
-    return Search(log_step, zero, zero, zero, log_step + jnp.log(jnp.asarray(10, dtype)), zero, *jnp.zeros((2, *shape), dtype))
+    return Search(log_step, zero, zero, zero, log_step + jnp.log(jnp.asarray(10, dtype)), zero, jnp.zeros(shape, dtype))
 
 
 @program(static_argnums=(0,))

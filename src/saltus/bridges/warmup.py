@@ -107,16 +107,16 @@ class Warmup:
         return search
 
     def _set_mass(self, search: Search) -> Search:
-        """The variance within the window, shrunk towards 0.001 as Stan does; the search for a step size begins anew.
+        """1 / E[slope²] within the window, shrunk towards 1; the search for a step size begins anew.
 
-        The median over chains: one that is still on its way counts for little.
+        Given the discrete variables θ may be far narrower than it is overall. The variance of θ would say how wide it is overall,
+        and make steps that are too long; squared slopes say how narrow it is. The median over chains: one on its way counts little.
         """
         n = search.num
-        variance = jnp.median(search.squares / jnp.maximum(n - 1, 1), axis=0)
-        shrunk = (n * variance + 5e-3) / (n + 5)
+        shrunk = jnp.median((n + 5) / (search.squares + 5), axis=0)
         usable = jnp.where(jnp.isfinite(shrunk) & (shrunk > 0), shrunk, 1)
         self.nuts = Nuts(self.nuts.step_size, usable, self.nuts.max_depth)
-        return new_search(jnp.exp(search.smoothed), search.mean.shape)
+        return new_search(jnp.exp(search.smoothed), search.squares.shape)
 
     def _tune(self, kind: Any) -> None:
         """The discrete kernel, at the θ of the chain whose log-density is in the middle."""
