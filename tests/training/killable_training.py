@@ -1,4 +1,4 @@
-"""Training in a process of its own, for tests that kill it: python killable_training.py FOLDER.
+"""Training in a process of its own, for tests that kill it: python killable_training.py FOLDER UPDATES.
 
 With a callback, a log, data from a function of the update, and, for the second half, another optimiser and K.
 """
@@ -12,7 +12,6 @@ import optax
 import saltus
 from saltus import training
 
-NUM_UPDATES = 3_000
 OPTIMISER = optax.adam(optax.exponential_decay(1e-2, 500, 0.9))
 OTHER = optax.sgd(1e-3, momentum=0.9)
 STATES = np.random.default_rng(0).choice([-1, 1], size=(60, 6))
@@ -27,7 +26,7 @@ def look(moment):
     assert np.isfinite(moment.params["coupling"]).all()
 
 
-def run(folder, **settings):
+def run(folder, updates, **settings):
     """All updates in two calls, the second with another optimiser and K; where the first has been made, it is not made again."""
     given = dict(batch_size=8, buffer_size=37, seed=5, progress=False, callback=look, report_every=500)
     given |= dict(reinitialise=0.1, average=0.99, retune=True, visits="random")
@@ -37,10 +36,10 @@ def run(folder, **settings):
     model = training.models.ising(saltus.Spin(6))
     changed = folder / "changed"
     if not changed.exists():
-        half = dict(optimiser=OPTIMISER, num_updates=NUM_UPDATES // 2, num_steps=2)
+        half = dict(optimiser=OPTIMISER, num_updates=updates // 2, num_steps=2)
         training.pcd(model, data, saltus.NCG(1.0), **{**given, **half})
         changed.touch()
-    whole = dict(optimiser=OTHER, num_updates=NUM_UPDATES, num_steps=3, change=("optimiser", "num_steps"))
+    whole = dict(optimiser=OTHER, num_updates=updates, num_steps=3, change=("optimiser", "num_steps"))
     return training.pcd(model, data, saltus.NCG(1.0), **{**given, **whole, **settings})
 
 
@@ -49,5 +48,5 @@ def _coupling(params):
 
 
 if __name__ == "__main__":
-    run(sys.argv[1])
+    run(sys.argv[1], int(sys.argv[2]))
     print("finished")

@@ -253,13 +253,13 @@ def same(a, b):
     return all(jax.tree.leaves(equal)) and history and np.array_equal(a.buffer, b.buffer)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.full)])
-def test_killed_training_ends_with_the_same_bits(kills, tmp_path):
+@pytest.mark.parametrize(("kills", "updates"), [(4, 8000), pytest.param(100, 200_000, marks=pytest.mark.full)])
+def test_killed_training_ends_with_the_same_bits(kills, updates, tmp_path):
     """Real SIGKILLs, while a callback, a log and data by function are at work and the optimiser changes half-way."""
     rng, state = random.Random(0), tmp_path / "killed" / "train.ckpt" / "state.npz"
     state.parent.parent.mkdir()
     cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    command = [sys.executable, str(Path(killable_training.__file__)), str(state.parent.parent)]
+    command = [sys.executable, str(Path(killable_training.__file__)), str(state.parent.parent), str(updates)]
     alive = 0
     for _ in range(kills):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **cache})
@@ -273,19 +273,19 @@ def test_killed_training_ends_with_the_same_bits(kills, tmp_path):
         if alive and process.returncode == 0:
             break  # it was done before it could be killed again
     assert alive >= 3
-    last = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cache}, timeout=300, check=True)
+    last = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cache}, timeout=600, check=True)
     assert last.stdout.strip() == "finished"
     (tmp_path / "whole").mkdir()
-    whole = killable_training.run(tmp_path / "whole")
-    found = killable_training.run(state.parent.parent)  # finished: read, not run again
+    whole = killable_training.run(tmp_path / "whole", updates)
+    found = killable_training.run(state.parent.parent, updates)  # finished: read, not run again
     assert same(found, whole)
-    assert found.settings["changes"] == whole.settings["changes"] == [{"update": 1500, "changed": ["num_steps", "optimiser"]}]
+    assert (
+        found.settings["changes"] == whole.settings["changes"] == [{"update": updates // 2, "changed": ["num_steps", "optimiser"]}]
+    )
     logs = [(tmp_path / name / "log.jsonl").read_text().splitlines() for name in ("killed", "whole")]
     lines = [[{**json.loads(line), "run": "", **dict.fromkeys(CLOCKS)} for line in log] for log in logs]
     assert lines[0] == lines[1]
-    longer = [
-        killable_training.run(tmp_path / name, num_updates=killable_training.NUM_UPDATES + 100) for name in ("killed", "whole")
-    ]
+    longer = [killable_training.run(tmp_path / name, updates, num_updates=updates + 100) for name in ("killed", "whole")]
     assert same(*longer)
 
 
