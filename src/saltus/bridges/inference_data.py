@@ -28,7 +28,7 @@ def to_inference_data(run: Any) -> Any:
     if not hasattr(run, "children") or "posterior" not in getattr(run, "children", {}):
         raise SaltusError("This is not a run.", expected="what saltus.sample returned, with draws", found=type(run).__name__)
     arviz = needed("arviz", "saltus.to_inference_data")
-    if not isinstance(getattr(arviz, "InferenceData", None), type):
+    if int(arviz.__version__.partition(".")[0]) >= 1:  # there InferenceData is another name for DataTree
         return run
     groups = {name: run[name].to_dataset() for name in _GROUPS if name in run.children}
     return arviz.InferenceData(**groups)
