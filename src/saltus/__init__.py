@@ -60,7 +60,7 @@ if _TYPE_CHECKING:
     from .selection import Selection, SelectionRegressor, variable_selection
     from .tuning import find_ladder, tune
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 # What a first `import saltus` should not wait for: {name: (module, attribute)}; modules by themselves have no attribute.

@@ -15,7 +15,8 @@ from .race import Row
 def paragraph(rows: list[Row], out: dict[str, str], doubt: str) -> str:
     """Who won, by how much, and why not the others."""
     won = next(row for row in rows if row.chosen)
-    told = [f"A race of {counted(len(rows), 'sampler')} chose {won.kernel}: {_why(won, rows)}."]
+    chose = "was good enough to need no race" if len(rows) == 1 else f"won a race of {counted(len(rows), 'sampler')}"
+    told = [f"{won.kernel} {chose}: {_why(won, rows)}."]
     if won.steps < math.inf:
         told.append(f"An effective draw took {won.steps:.3g} steps, by the {won.worst}.")
     if doubt:
