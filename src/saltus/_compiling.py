@@ -32,7 +32,7 @@ def _options() -> dict[str, Any] | None:
 
 
 def program(*, once: bool = False, **jit_options: Any) -> Callable[[Callable], Any]:
-    """A decorator like `jax.jit`; of tracers it is the function itself, since only an outermost jit may choose how to compile.
+    """A decorator like `jax.jit`. Inside another jit it simply calls the function: only the outermost jit chooses how to compile.
 
     once: it is called about once a process, and would take longer to optimise than to run.
     JAX is asked for its backend when the function is first called, not when it is defined: importing saltus starts no backend.

@@ -1,4 +1,4 @@
-r"""Local models: the table D_i(v), the predicted change of f when site i takes value v (PAPER_NOTES 1.11).
+r"""Local models: the table D_i(v), the predicted change of f when site i takes value v.
 
 Every sampler is exact with any of them: D must only be a deterministic function of the state, 0 at the current value.
 

@@ -27,7 +27,7 @@ class Pulled(Point):
 
 @record
 class BlockGibbs(Kernel):
-    r"""Exact block-Gibbs for f(s) = sum_i φ_i(s_i) + ½ sᵀHs on any space (Martens & Sutskever 2010; PAPER_NOTES 1.15).
+    r"""Exact block-Gibbs for f(s) = sum_i φ_i(s_i) + ½ sᵀHs on any space (Martens & Sutskever 2010).
 
     $$ u \sim N(0, H + \mathrm{diag}(d)), \qquad
        s'_i \sim \mathrm{softmax}_v\big(\phi_i(v) + (Hs + ds + u)_i v - \tfrac{d_i}{2} v^2\big) $$

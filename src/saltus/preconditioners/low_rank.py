@@ -16,7 +16,7 @@ from .base import Preconditioner, negative_part, root, vector
 
 @record
 class LowRank(Preconditioner):
-    r"""Σ = diag(t) + F diag(w) Fᵀ, t and w of any sign; O(n r) per use (PAPER_NOTES 1.14).
+    r"""Σ = diag(t) + F diag(w) Fᵀ, t and w of any sign; O(n r) per use.
 
     F is (n, r). Kept as V diag(e) Vᵀ with orthonormal V.  d_i = max(0, -γ t_i) + μ,  μ = max(0, -min γe) + 2/ε.
     """

@@ -16,7 +16,7 @@ from .base import Preconditioner, root
 
 @record
 class Sparse(Preconditioner):
-    r"""Σ from a list of edges i<j with weights Σ_ij, and a diagonal; nothing n x n (PAPER_NOTES 1.13).
+    r"""Σ from a list of edges i<j with weights Σ_ij, and a diagonal; nothing n x n.
 
     Σ + diag(d) is written as a sum of one rank-one term per edge, |w| a aᵀ with a = e_i + sign(w) e_j, and a diagonal:
     one normal per edge and per site.  d_i = max(0, |γ| r_i - γ Σ_ii) + 2/ε with r_i = sum_j |Σ_ij|, larger than Dense's:

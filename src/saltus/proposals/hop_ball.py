@@ -15,7 +15,7 @@ from .factorised import Factorised
 
 def hop_ball(space: Space, codes: jax.Array, radius: jax.Array) -> Factorised | SiteBall:
     """Every site uniform within `radius` hops; where all values are one hop apart that is the whole space, so there
-    `radius` random sites are drawn afresh instead (PAPER_NOTES 1.19)."""
+    `radius` random sites are drawn afresh instead."""
     if space.diameter == 1:
         return SiteBall(codes, jnp.minimum(radius, space.num_sites), tuple(space.num_values_per_site.tolist()))
     return Factorised(space.within(codes, radius))

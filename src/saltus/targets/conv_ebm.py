@@ -22,7 +22,7 @@ _LAYERS = ((1, 3, 1, 1), (2, 4, 2, 1), (2, 3, 1, 1), (4, 4, 2, 1), (4, 3, 1, 1),
 
 
 def conv_ebm(params: Any = None, *, width: int = 16, seed: int = 0) -> Target:
-    r"""f(s) = xᵀGx + b·x + net(x) with x = 2s - 1 on 16x16 binary pixels (PAPER_NOTES 4.4).
+    r"""f(s) = xᵀGx + b·x + net(x) with x = 2s - 1 on 16x16 binary pixels.
 
     net: seven convolutions, each followed by SiLU, of `width` times 1, 2, 2, 4, 4, 8, 8 channels, then a linear layer;
     284 385 parameters at the paper's width of 16. params: {"quadratic": G (256, 256), "bias": b (256,), "net": ...}, as

@@ -1,4 +1,4 @@
-r"""A preconditioner: measured from a warm-up, scaled by least squares, tuned on jumps (PAPER_NOTES 2.3).
+r"""A preconditioner: measured from a warm-up, scaled by least squares, tuned on jumps.
 
 With M a candidate (covariance, precision, the target's own Hessian, zero), Δ the moves of the warm-up and
 y = f(s') - f(s) - D(s -> s') what the local model missed,
@@ -143,7 +143,7 @@ def dense_moments(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _low_rank_moments(s: np.ndarray) -> list[tuple[str, Preconditioner]]:
-    """C = diag(a) + F Fᵀ of rank 32 and its inverse diag(1/a) - G Gᵀ (PAPER_NOTES 1.14); nothing n x n."""
+    """C = diag(a) + F Fᵀ of rank 32 and its inverse diag(1/a) - G Gᵀ; nothing n x n."""
     s = s[:: max(len(s) // 1000, 1)]
     centred = (s - s.mean(0)) / np.sqrt(len(s))
     _, sizes, directions = np.linalg.svd(centred, full_matrices=False)

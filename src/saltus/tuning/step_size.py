@@ -1,4 +1,4 @@
-"""The search of one number: first its order of magnitude, then deciles, then around the best, on the mean L1 jump (PAPER_NOTES 3).
+"""The search of one number: first its order of magnitude, then deciles, then around the best, on the mean L1 jump.
 
 All candidates are stepped at once from the same chains, which go on with the best of them until it stops moving.
 """

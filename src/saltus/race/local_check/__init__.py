@@ -1,7 +1,7 @@
 r"""`saltus.check(target)`: can the local model, most often the gradient, be trusted here?
 
-Every sampler but Gibbs and UniformMH is guided by D_i(v), the predicted change of f when site i takes value v
-(PAPER_NOTES 1.11). They are exact with any D, and slow with a bad one. Here D is held against the true changes
+Every sampler but Gibbs and UniformMH is guided by D_i(v), the predicted change of f when site i takes value v.
+They are exact with any D, and slow with a bad one. Here D is held against the true changes
 f(s with s_i = v) - f(s), at random states and at states that a short run without gradients reaches.
 """
 
