@@ -129,8 +129,8 @@ def test_bad_input():
         models.ising(saltus.Categorical(3, 3))
     with pytest.raises(saltus.TrainingError, match="does not fit"):
         models.ising(saltus.Spin(3), np.zeros((4, 4)))
-    with pytest.raises(saltus.TrainingError, match="two values"):
-        models.rbm(saltus.Ordinal(3, [0, 1, 2]), 2)
+    with pytest.raises(saltus.TrainingError, match="visible units"):
+        models.rbm(saltus.Product(a=saltus.Binary(2), b=saltus.Binary(2)), 2)
     with pytest.raises(saltus.TrainingError, match="num_hidden"):
         models.rbm(saltus.Binary(3), 0)
     with pytest.raises(saltus.TrainingError, match="categories"):
