@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -64,8 +65,8 @@ def compare(
     num_warmup, repeats = as_size(num_warmup, "num_warmup", RunError), as_size(repeats, "repeats", RunError, least=2)
     steps = None if num_steps is None else as_size(num_steps, "num_steps", RunError, least=16, most=2**20)
     pace = read_seconds(seconds, "seconds")
-    if pace is None:
-        raise RunError("`seconds` is missing.", expected="a positive number", found="None")
+    if pace is None or math.isinf(pace):
+        raise RunError("`seconds` is not usable.", expected="a positive, finite number", found=repr(seconds))
     most_rhat, seed = _read_rhat(most_rhat), read_seed(seed)
     rows: list[Row] = []
     with make_progress(read_flag(progress, "progress")) as shown:
