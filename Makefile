@@ -83,13 +83,16 @@ test-full: lint
 # In a venv of its own, since a reader of the code does not need it.
 .venv-docs/.ready: pyproject.toml
 	"$(FOUND)" -m venv --clear .venv-docs
-	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e '.[docs,cli,io,plots,ebm]'
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
 docs: .venv-docs/.ready
 	.venv-docs/bin/codespell --ignore-words docs/words.txt README.md CHANGELOG.md CONTRIBUTING.md docs src/saltus examples
 	.venv-docs/bin/python docs/_gallery.py
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	@if command -v npm > /dev/null && [ -x /usr/bin/chromium ]; then \
+		$(MAKE) --no-print-directory web/node_modules/.ready && node tests/browser/site.mjs build/site; \
+	else echo "node or chromium is not here: the pages were not looked at in a browser"; fi
 
 torture: $(READY)
 	@$(ONE_THREAD) $(BIN)/python -m torture

@@ -6,31 +6,31 @@ import textwrap
 
 import saltus
 
-MODULES = ("testing", "diagnostics", "targets", "training", "training.models", "datasets", "plot", "bridges", "random", "extending")
+MODULES = ("testing", "diagnostics", "targets", "training", "training.models", "datasets", "plot")
+MODULES += ("bridges", "bridges.numpyro", "bridges.pymc", "bridges.blackjax", "random", "extending")
 _ARGUMENT = re.compile(r"^([A-Za-z_][\w.]*(?:, \w+)*): (.*)$")
 
 _FULL = 90  # characters: a shorter line ends its paragraph
 
 
-def reference():
-    """One page: `saltus` itself, then its modules, in alphabetical order."""
+def reference(modules=MODULES):
+    """One page: `saltus` itself, then its modules, each in alphabetical order."""
     told = [
         "# Reference",
         "Every public name. `saltus.name` is imported when it is first used.",
         "## saltus",
         *entries("saltus", saltus),
     ]
-    for name in MODULES:
+    for name in modules:
         module = module_of(name)
-        if module is not None:
-            told += [f"## saltus.{name}", first_sentence(module), *entries(f"saltus.{name}", module)]
+        told += [f"## saltus.{name}", first_sentence(module), *entries(f"saltus.{name}", module)]
     return "\n\n".join(filter(None, told)) + "\n"
 
 
 def module_of(name):
     found = saltus
     for part in name.split("."):
-        found = getattr(found, part, None)
+        found = getattr(found, part)
     return found
 
 
@@ -44,6 +44,8 @@ def public_names(module):
 
 def entries(home, module):
     for name in public_names(module):
+        if f"{home}.{name}".removeprefix("saltus.") in MODULES:
+            continue
         found = getattr(module, name)
         if not inspect.ismodule(found):
             yield entry(f"{home}.{name}", found)

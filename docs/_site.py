@@ -14,7 +14,9 @@ from _reference import reference
 ROOT = Path(__file__).parents[1]
 # Pages that live elsewhere in the repository: {page of the site: file}.
 PAGES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md", "results.md": "results/results.md"}
+FIGURES = {"results/figures": "figures", "results-full/figures": "figures-full"}  # {folder of the repository: folder of the site}
 _EQUATION = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+_SEARCH = '<div class="md-search" data-md-component="search" role="dialog" aria-label="Search">'
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((?!https?:|#|mailto:)([^)]+)\)")
 
 
@@ -22,8 +24,10 @@ def on_files(files, config):
     """Pages and figures from the root; the reference and the gallery, made from what there is."""
     for page, source in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
-    for figure in sorted((ROOT / "results/figures").glob("*.svg")):
-        files.append(File.generated(config, f"figures/{figure.name}", abs_src_path=str(figure)))
+    for folder, shown in FIGURES.items():
+        for figure in sorted((ROOT / folder).glob("*.svg")):
+            files.append(File.generated(config, f"{shown}/{figure.name}", abs_src_path=str(figure)))
+    files.append(File.generated(config, "explorer/explorer.html", abs_src_path=str(ROOT / "src/saltus/explorer/explorer.html")))
     files.append(File.generated(config, "reference/index.md", content=reference()))
     files.append(File.generated(config, "gallery.md", content=gallery()))
     for example in examples():
@@ -47,7 +51,9 @@ def on_page_markdown(markdown, page, config, files):
         named = {source: target for target, source in PAGES.items()}
         inside = bare.removeprefix("../").removeprefix("docs/")
         other = named.get(inside) or (inside if inside in known else None)
-        other = other or (f"figures/{Path(bare).name}" if f"figures/{Path(bare).name}" in known else None)
+        other = other or (f"explorer/{Path(bare).name}" if bare.endswith("explorer.html") else None)
+        shown = f"{FIGURES.get(inside.rpartition('/')[0], 'figures')}/{Path(bare).name}"
+        other = other or (shown if shown in known else None)
         if other:
             return f"[{text}]({'../' * len(home.parts)}{other}{'#' + anchor if anchor else ''})"
         return text
@@ -58,10 +64,17 @@ def on_page_markdown(markdown, page, config, files):
 def on_page_content(content, page, config, files):
     """TeX as MathML: browsers draw it by themselves."""
 
-    def drawn(found):
-        return convert(html.unescape(found[3]), display="block" if found[2] == "[" else "inline")
+    def as_mathml(found):
+        block = found[2] == "["
+        drawn = convert(html.unescape(found[3]), display="block" if block else "inline")
+        return drawn.replace("<math ", '<math tabindex="0" ', 1) if block else drawn  # so that a wide one scrolls by keyboard
 
-    return _EQUATION.sub(drawn, content)
+    return _EQUATION.sub(as_mathml, content)
+
+
+def on_post_page(output, page, config):
+    """The theme's search box is a dialog without a name; a reader's software should say what it is."""
+    return output.replace('<div class="md-search" data-md-component="search" role="dialog">', _SEARCH)
 
 
 def examples():
@@ -73,7 +86,7 @@ def gallery():
     cards = []
     for example in examples():
         title = _title(example)
-        cards.append(f'<a href="gallery/{example.stem}.html"><img src="gallery/{example.stem}.svg" alt="{title}"><br>{title}</a>')
+        cards.append(f'<a href="gallery/{example.stem}.html"><img src="gallery/{example.stem}.svg" alt=""><br>{title}</a>')
     return "# Gallery\n\nEvery picture is made by the script behind it.\n\n" + f'<div class="gallery">{"".join(cards)}</div>\n'
 
 

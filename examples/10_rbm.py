@@ -5,16 +5,16 @@ import optax
 
 import saltus
 
-data = saltus.datasets.digits(num_train=1000, num_test=100, seed=0)
+data = saltus.datasets.digits(num_train=500, num_test=100, seed=0)
 rbm = saltus.training.models.rbm(saltus.Binary(256), num_hidden=32, data=data.train)
 trained = saltus.training.pcd(
     rbm,
     data.train,
     saltus.GWG(),
     optimiser=optax.adam(2e-3),
-    num_updates=300,
-    num_steps=10,
-    buffer_size=200,
+    num_updates=150,
+    num_steps=5,
+    buffer_size=100,
     buffer="data",
     progress=False,
 )

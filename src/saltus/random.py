@@ -7,7 +7,7 @@ it where this generator does not apply (`_unrolls` decides). `unit`, `gauss`, `c
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,7 +56,7 @@ def _shape(shape: int | Sequence[int]) -> tuple:
     return tuple(shape) if isinstance(shape, Sequence) else (shape,)
 
 
-def _float(dtype) -> np.dtype:
+def _float(dtype: Any) -> np.dtype:
     """`float` is jnp's default float; an explicit float64 stays one, and without x64 `jax.random` warns about it."""
     return np.dtype(jnp.result_type(float) if dtype is float else dtype)
 
@@ -80,7 +80,7 @@ def _counter(shape: tuple) -> jax.Array:
     return lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
 
 
-def _bits(shape, dtype, words):
+def _bits(shape: tuple, dtype: np.dtype, words: jax.Array) -> jax.Array:
     """One counter per number: its two words together for 64 bits, their sum modulo 2 for 32."""
     x0, x1 = _threefry(words, _counter(shape))
     if dtype == np.uint32:
@@ -88,13 +88,13 @@ def _bits(shape, dtype, words):
     return (x0.astype(dtype) << 32) | x1.astype(dtype)
 
 
-def _unit_pairs(num, words):
+def _unit_pairs(num: int, words: jax.Array) -> jax.Array:
     """A uniform from either word of each of `num` counters, as one complex number: two arrays would be computed in two loops,
     each with all 20 rounds."""
     return lax.complex(*(_to_unit(x, np.dtype("float32")) for x in _threefry(words, _counter((num,)))))
 
 
-def _to_unit(raw, dtype):
+def _to_unit(raw: jax.Array, dtype: np.dtype) -> jax.Array:
     """(n + ½) 2^-m, n the first m bits of a word of m + 1."""
     m = 8 * dtype.itemsize - 1
     # signed: XLA converts int32 to float32 in one instruction, and uint32 not
@@ -102,7 +102,7 @@ def _to_unit(raw, dtype):
     return jnp.minimum((n + 0.5) * 2.0**-m, np.nextafter(np.ones((), dtype), np.zeros((), dtype)))
 
 
-def _normal_pairs(num, words):
+def _normal_pairs(num: int, words: jax.Array) -> jax.Array:
     """Box and Muller: r (cos φ, sin φ) with r = sqrt(-2 log u), φ uniform on the circle; both as one complex number, as above.
 
     φ is within ±π/4, where short series are right to the last bit but one; a sign and an exchange make it a whole circle.
@@ -117,15 +117,15 @@ def _normal_pairs(num, words):
     return lax.complex(jnp.where(x1 & 2 == 0, long, short), jnp.where(x1 & 2 == 0, short, long))
 
 
-def _series(x, coefficients):
+def _series(x: jax.Array, coefficients: list[float]) -> Any:
     """c_0 + c_1 x + c_2 x^2 + ..."""
-    total = np.float32(coefficients[-1])
+    total: Any = np.float32(coefficients[-1])
     for c in coefficients[-2::-1]:
         total = total * x + np.float32(c)
     return total
 
 
-def _uniform(shape, dtype, words, minval, maxval):
+def _uniform(shape: tuple, dtype: np.dtype, words: jax.Array, minval: Any, maxval: Any) -> jax.Array:
     """A random mantissa gives x in [1, 2); then the operations of `jax.random` in its order, to round alike."""
     one, mantissa = np.ones((), dtype), np.finfo(dtype).nmant
     raw = _bits(shape, _UINT[dtype], words)
@@ -134,30 +134,30 @@ def _uniform(shape, dtype, words, minval, maxval):
     return jnp.maximum(low, (x - one) * (high - low) + low)
 
 
-def _normal(shape, dtype, words):
+def _normal(shape: tuple, dtype: np.dtype, words: jax.Array) -> jax.Array:
     """sqrt(2) erfinv(u), with u uniform on (-1, 1)."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     return np.array(np.sqrt(2), dtype) * lax.erf_inv(_uniform(shape, dtype, words, low, np.ones((), dtype)))
 
 
-def _split(shape, words):
+def _split(shape: tuple, words: jax.Array) -> jax.Array:
     """The words of new keys: the cipher's two outputs at the counters 0, 1, 2, ..."""
     return jnp.stack(_threefry(words, _counter(shape)), axis=-1)
 
 
-def _fold_in(words, data):
+def _fold_in(words: jax.Array, data: jax.Array) -> jax.Array:
     """The words of one new key: the cipher's two outputs at the counter `data`."""
     return jnp.stack(_threefry(words, data))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _once(draw, static, *arrays):
+def _once(draw: Callable[..., jax.Array], static: tuple, *arrays: Any) -> jax.Array:
     """Computes `draw(*static, *arrays)` and stores it: fused into every place that uses the numbers, as XLA would have it,
     the 20 rounds would be computed as often, and be slower than `jax.random`."""
     return stored(partial(draw, *static), *arrays)
 
 
-def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype=jnp.uint32) -> jax.Array:
+def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = jnp.uint32) -> jax.Array:
     """Uniform bits as `jax.random.bits` gives them; unrolled for uint32 and, under x64, uint64."""
     shape = _shape(shape)
     if not _unrolls(key, shape, np.dtype(dtype)):
@@ -165,7 +165,7 @@ def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype=jnp.uint32) -> j
     return _once(_bits, (shape, np.dtype(dtype)), _words(key))
 
 
-def uniform(key: jax.Array, shape: int | Sequence[int] = (), dtype=float, minval=0.0, maxval=1.0) -> jax.Array:
+def uniform(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0) -> jax.Array:
     """Uniform on [minval, maxval), as `jax.random.uniform`: in steps of 2^-23 or (float64) 2^-52 of the range."""
     shape = _shape(shape)
     if not _unrolls(key, shape, _UINT.get(_float(dtype))):
@@ -173,7 +173,7 @@ def uniform(key: jax.Array, shape: int | Sequence[int] = (), dtype=float, minval
     return _once(_uniform, (shape, _float(dtype)), _words(key), minval, maxval)
 
 
-def normal(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:
+def normal(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) -> jax.Array:
     """Standard normals as `jax.random.normal` gives them."""
     shape = _shape(shape)
     if not _unrolls(key, shape, _UINT.get(_float(dtype))):
@@ -216,7 +216,7 @@ def seeds(seed: int, num: int) -> list[int]:
     return [int(high) << 32 | int(low) for high, low in own.tolist()]
 
 
-def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:
+def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) -> jax.Array:
     r"""Uniform on the open interval (0, 1), finely resolved near zero; float32 or float64.
 
     $$ u = \min\big((n + \tfrac12)\, 2^{-m},\ 1 - \text{one ulp}\big), \qquad n \text{ uniform on } 0, \dots, 2^m - 1 $$
@@ -238,7 +238,7 @@ def _halves(pairs: jax.Array, shape: tuple) -> jax.Array:
     return jnp.concatenate([lax.real(pairs), lax.imag(pairs)])[: math.prod(shape)].reshape(shape)
 
 
-def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype=float) -> jax.Array:
+def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) -> jax.Array:
     """Standard normals, others than `normal` gives, in less than half the time (float32); up to 6.7 in size, `normal`'s to 5.4."""
     shape, dtype = _shape(shape), _float(dtype)
     if dtype != np.float32 or not _unrolls(key, shape):

@@ -33,10 +33,11 @@ async function open(context, file, { width = 1280, height = 900, dark = false } 
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && seen.errors.push(message.text()));
   page.on("pageerror", (error) => seen.errors.push(String(error)));
   page.on("dialog", (dialog) => (seen.errors.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
-  const address = pathToFileURL(file).href;
+  const served = file.startsWith("http://"); // of a site that is served, requests to its own server are its own
+  const address = served ? file : pathToFileURL(file).href;
   page.on("request", (request) => {
     const url = request.url().split("#")[0];
-    if (url !== address && !url.startsWith("data:") && !url.startsWith("blob:")) seen.requests.push(url);
+    if (url !== address && !(served && new URL(url).origin === new URL(address).origin) && !url.startsWith("data:") && !url.startsWith("blob:")) seen.requests.push(url);
   });
   await page.setViewportSize({ width, height });
   await page.emulateMedia({ colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" });
@@ -44,10 +45,11 @@ async function open(context, file, { width = 1280, height = 900, dark = false } 
   return Object.assign(page, { seen });
 }
 
-/** What axe-core finds wrong, as short sentences. */
-export async function violations(page) {
+/** What axe-core finds wrong, as short sentences. rules: tags such as "wcag2aa"; all rules unless given. */
+export async function violations(page, rules = null) {
   await page.evaluate(readFileSync(AXE, "utf8"));
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  const settings = { resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
+  const found = await page.evaluate((settings) => globalThis.axe.run(document, settings), settings);
   return found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary}`));
 }
 

@@ -225,6 +225,14 @@ def test_exact_moments_are_sums_over_all_states(space):
             np.testing.assert_allclose(moments.pair_table[i, j, k, l], p[(codes[:, i] == k) & (codes[:, j] == l)].sum(), atol=1e-12)
 
 
+def test_exact_moments_of_a_product():
+    space = saltus.Product(b=saltus.Binary(2), a=saltus.Ordinal(1, [0.1, 0.3, 1.0]))
+    moments = saltus.testing.exact_moments(saltus.Target(lambda s: s["a"].sum() + s["b"].sum(), space))
+    weights = np.exp([0.1, 0.3, 1.0]) / np.exp([0.1, 0.3, 1.0]).sum()
+    np.testing.assert_allclose(moments.means, [np.e / (1 + np.e)] * 2 + [weights @ [0.1, 0.3, 1.0]], atol=1e-7)
+    assert moments.pair_table is None
+
+
 def test_the_truth_of_the_regression_is_that_of_its_enumeration():
     with jax.enable_x64(True):
         target = saltus.targets.sparse_regression(num_copies=2, num_appended=1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._pairs import pair_tables
@@ -23,13 +25,19 @@ class Moments:
 
 
 def exact_moments(target: Target) -> Moments:
-    """Marginals, means, covariance and pairs of a target small enough to enumerate."""
+    """Marginals, means, covariance and pairs of a target small enough to enumerate.
+
+    target: a `saltus.Target` of at most some 10^5 states; of a product of spaces, sites are in the order of its parts.
+    Returns a `Moments`. Example: `saltus.testing.exact_moments(saltus.targets.ising((3, 3), 0.4)).means`.
+    """
     codes, p, space = np.asarray(enumerate_states(read_target(target))), stationary(target), target.space
     marginals = np.stack([np.bincount(site, p, minlength=space.num_values) for site in codes.T])
     if not space.numeric:
         return Moments(marginals, None, None, None)
-    means = marginals @ space.values
-    centred = space.values[codes] - means
+    with jax.enable_x64(True):
+        states = np.asarray(space.ravel(space.embed(jnp.asarray(codes))), np.float64)
+    means = p @ states
+    centred = states - means
     covariance = centred.T @ (p[:, None] * centred)
     if space.num_values != 2:
         return Moments(marginals, means, covariance, None)
