@@ -28,11 +28,17 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def programs_on_disk(tmp_path_factory):
-    """What one test has compiled, another of this process and run need not: two fifths of the time of tests/exact."""
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+def programs_on_disk(tmp_path_factory, worker_id):
+    """What one test has compiled, no other need compile: also not in another worker, or in a process that a test starts."""
+    run = tmp_path_factory.getbasetemp()
+    settings = {
+        "jax_compilation_cache_dir": str((run if worker_id == "master" else run.parent) / "programs"),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    for name, value in settings.items():
+        jax.config.update(name, value)
+        os.environ[name.upper()] = str(value)
 
 
 @pytest.fixture(autouse=True, scope="module")
