@@ -36,6 +36,7 @@ def programs_on_disk(tmp_path_factory, worker_id):
         "jax_persistent_cache_min_compile_time_secs": 0,
         "jax_persistent_cache_min_entry_size_bytes": -1,
     }
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # programs from a cache make XLA say that it tracks no versions
     for name, value in settings.items():
         jax.config.update(name, value)
         os.environ[name.upper()] = str(value)
@@ -56,10 +57,16 @@ def strict_promotion(request):
         yield
 
 
+# Folders whose tests are of speed, of rounding, of long runs, or of bits that another version wrote: compiled as users do.
+OPTIMISED = {"benchmarks", "contract", "numerics", "statistical"}
+
+
 @pytest.fixture(autouse=True, scope="module")
 def quick_compilation(request):
-    """`make test` compiles the enumerations of tests/exact without optimising; `make test-full` runs them as users do."""
-    quick = "exact" in request.path.parts and os.environ.get("SALTUS_QUICK_COMPILATION") == "1"
+    """`make test` compiles the others without optimising, also in processes they start; `make test-full` runs all as users do."""
+    quick = not OPTIMISED & set(request.path.parts) and os.environ.get("SALTUS_QUICK_COMPILATION") == "1"
     jax.config.update("jax_disable_most_optimizations", quick)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = str(int(quick))
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "0"
