@@ -73,10 +73,10 @@ class SwendsenWang(Kernel):
 
     def cluster_scores(self, pairs: Pairs, codes: jax.Array, labels: jax.Array) -> jax.Array:
         """(d, k) at the label of each cluster, log of the weights of what it may become: staying and flipping, or each value."""
-        turned = jnp.take_along_axis(pairs.fields, 1 - codes[:, None].astype(jnp.int32), axis=1) if self._flips(pairs) else None
-        own = jnp.take_along_axis(pairs.fields, codes[:, None].astype(jnp.int32), axis=1)
-        each = pairs.fields if turned is None else jnp.concatenate([own, turned], axis=1)
-        return jnp.zeros_like(each).at[labels].add(each)
+        each = pairs.fields
+        if self._flips(pairs):
+            each = jnp.where(codes[:, None] == 0, each, each[:, ::-1])  # as it is, and turned
+        return jnp.zeros_like(each).at[labels].add(each, mode="promise_in_bounds")
 
     def _flips(self, pairs: Pairs) -> bool:
         return pairs.fields.shape[1] == 2
