@@ -8,6 +8,7 @@ are those of sampling, without compiling.
 
 import sys
 import time
+import warnings
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 import saltus
 from saltus.diagnostics import ess
 
+CHAINS, MOST = 8, 50_000  # sweeps: on 256 x 256 more would take over five minutes; too few flatter the sweeps
 CRITICAL = float(np.log(1 + np.sqrt(2)) / 2)
 
 
@@ -22,8 +24,8 @@ def squared_magnetisation(s):
     return jnp.mean(s) ** 2
 
 
-def measure(target, kernel, num_draws, num_chains=8):
-    """(effective draws a second, effective draws a step of one chain, seconds a step of all chains) of m²."""
+def measure(target, kernel, num_draws, num_chains=CHAINS):
+    """Of m²: (effective draws a second, effective draws a step of one chain, seconds a step of all chains, effective draws)."""
     settings = dict(num_chains=num_chains, keep={"m2": squared_magnetisation}, thin=1, progress=False, seed=0)
     start = np.ones(target.space.num_sites)  # ordered: nothing has to coarsen
     saltus.sample(target, kernel, num_draws=8, num_warmup=0, initial=start, **settings)  # compiles
@@ -31,18 +33,22 @@ def measure(target, kernel, num_draws, num_chains=8):
     run = saltus.sample(target, kernel, num_draws=num_draws, num_warmup=num_draws // 5, initial=start, **settings)
     seconds = (time.perf_counter() - began) * num_draws / (num_draws + num_draws // 5)
     effective = float(np.sum(ess(run.posterior["m2"].values)))
-    return effective / seconds, effective / (num_draws * num_chains), seconds / num_draws
+    return effective / seconds, effective / (num_draws * num_chains), seconds / num_draws, effective
 
 
 def main(sides):
+    warnings.simplefilter("ignore", saltus.ConvergenceWarning)  # of the runs that compile, and of sweeps: effective draws are told
     print(f"Ising at K = {CRITICAL:.5f}; effective draws of m^2")
     for side in sides:
         target = saltus.targets.ising((side, side), CRITICAL)
         clusters = measure(target, saltus.SwendsenWang(), 400)
-        sweeps = measure(target, saltus.Gibbs("coloured"), max(4000, 10 * side**2 // 8))
+        sweeps = measure(target, saltus.Gibbs("coloured"), min(max(4000, 10 * side**2 // 8), MOST))
         print(
             f"{side}x{side}: Swendsen-Wang / coloured Gibbs {clusters[0] / sweeps[0]:.2f} a second, "
-            f"{clusters[1] / sweeps[1]:.0f} a step; a step costs {clusters[2] / sweeps[2]:.0f} sweeps"
+            f"{clusters[1] / sweeps[1]:.0f} a step; a step costs {clusters[2] / sweeps[2]:.0f} sweeps "
+            f"({1000 * clusters[2]:.2f} and {1000 * sweeps[2]:.3f} ms for {CHAINS} chains; "
+            f"effective draws {clusters[3]:.0f} and {sweeps[3]:.0f})",
+            flush=True,
         )
 
 

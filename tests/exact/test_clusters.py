@@ -114,6 +114,15 @@ def test_it_is_certified(case):
     check_kernel(*case(), battery=False)
 
 
+def test_auto_tries_it_where_no_ring_is_frustrated():
+    ring = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    for weights, tried in [([1, 1, 1, 1], True), ([-1, 1, -1, 1], True), ([-1, 1, 1, 1], False), ([-1, -1, -1, -1], True)]:
+        assert saltus.SwendsenWang.enters(saltus.targets.ising(ring, np.asarray(weights, float))) == tried
+    assert not saltus.SwendsenWang.enters(saltus.targets.potts(ring, 3, [-1.0, 1.0, 1.0, 1.0]))
+    assert saltus.SwendsenWang.enters(saltus.targets.potts(ring, 3, 1.0))
+    assert not saltus.SwendsenWang.enters(quadratic(saltus.Binary(4)))
+
+
 def test_targets_without_pairs_are_refused():
     for target, kernel in [
         (rugged(SPACES["binary"]), saltus.SwendsenWang()),

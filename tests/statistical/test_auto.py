@@ -207,7 +207,7 @@ def test_who_enters():
     assert "GWG by exact differences" in [e.name for e in field.others]
     assert [e.name for e in find_entrants(plain, "no good").first] == ["NCG by exact differences", "Gibbs(systematic)"]
     ising = find_entrants(saltus.targets.ising((4, 4), 0.2), "")
-    assert [e.name for e in ising.first] == ["Gibbs(coloured)", "BlockGibbs", "NCG"]
+    assert [e.name for e in ising.first] == ["Gibbs(coloured)", "SwendsenWang", "BlockGibbs", "NCG"]
     assert not any(e.differences for e in ising.others)  # its own are exact
     large = find_entrants(saltus.Target(lambda s: jnp.sum(s), saltus.Binary(3000), structure=None), "")
     assert "3001 evaluations a step" in large.out["exact differences"]

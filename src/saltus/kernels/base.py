@@ -71,6 +71,11 @@ class Kernel:
             ) from cause
 
     @classmethod
+    def enters(cls, target: Target) -> bool:
+        """Whether "auto" tries it on this target, which meets its needs. Default: wherever `races` says so."""
+        return cls.races
+
+    @classmethod
     def last_resort(cls, space: Space) -> bool:
         """Whether it enters a race only where no other sampler moves."""
         return False

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._record import default_float, record
+from .._record import default_float, is_concrete, record
 from ..neighbours import Incidence
 from ..preconditioners import Preconditioner, Sparse
 from ..spaces import Space
@@ -53,6 +53,24 @@ def fits_pairs(space: Space, coupling: Preconditioner) -> bool:
     if space.num_values == 2 and space.numeric:
         return getattr(coupling, "copies", 1) == 1
     return bool(space.one_hot) and isinstance(coupling, Sparse) and coupling.copies == space.num_values
+
+
+def frustrated(space: Space, coupling: Sparse) -> bool:
+    """Whether no state pleases all pairs; of weights that are not numbers yet, and of more than two values, whether some repel."""
+    weights, edges = coupling.weights, coupling.edges.edges
+    if not is_concrete((weights, edges)):
+        return True
+    repel, d = np.asarray(weights) < 0, space.num_sites
+    if space.num_values > 2:
+        return bool(repel.any())
+    from scipy.sparse import coo_array  # here: importing it takes longer than asking
+    from scipy.sparse.csgraph import connected_components
+
+    # Two copies of every site, one for each value: a pair that repels joins unlike copies. A ring that is frustrated joins both.
+    (i, j), turn = np.asarray(edges).T, d * repel
+    ends = np.concatenate([i, i + d]), np.concatenate([j + turn, j + d - turn])
+    label = connected_components(coo_array((np.ones(2 * len(i)), ends), shape=(2 * d, 2 * d)), directed=False)[1]
+    return bool((label[:d] == label[d:]).any())
 
 
 def pairs_of(space: Space, coupling: Preconditioner, potentials: Any) -> Pairs:

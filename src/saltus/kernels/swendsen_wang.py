@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from .. import random
 from .._record import default_float, fill, record
 from ..errors import KernelError
-from ..preconditioners import as_preconditioner
+from ..preconditioners import Sparse, as_preconditioner
 from ..structure import SiteQuadratic
 from ..target import Point, Target
 from .base import Kernel
-from .clusters import Pairs, components, fits_pairs, pairs_of
+from .clusters import Pairs, components, fits_pairs, frustrated, pairs_of
 from .declarations import VALUES, Needs
 from .metropolis import Info, metropolis
 
@@ -36,13 +36,17 @@ class SwendsenWang(Kernel):
 
     simplicity = 5
     cites = ("swendsen1987",)
-    races = False
-
     coupling: Any = None
 
     def __post_init__(self) -> None:
         if self.coupling is not None:
             fill(self, coupling=as_preconditioner(self.coupling))
+
+    @classmethod
+    def enters(cls, target: Target) -> bool:
+        """Where couplings are few and no ring of them is frustrated: clusters of a spin glass fill it, and all flip together."""
+        coupling = target.find(SiteQuadratic).coupling
+        return isinstance(coupling, Sparse) and coupling.edges.num_edges > 0 and not frustrated(target.space, coupling)
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]

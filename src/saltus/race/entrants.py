@@ -132,7 +132,8 @@ def package_entrants(target: Target) -> list[Entrant]:
             start = first_setting(kind, target)
         except KernelError:  # this target lacks what it needs
             continue
-        found.append(Entrant(kind, start=start, last_resort=kind.last_resort(target.space)))
+        if kind.enters(target):
+            found.append(Entrant(kind, start=start, last_resort=kind.last_resort(target.space)))
     return found
 
 
