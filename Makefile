@@ -2,7 +2,7 @@
 #   make demo                       a first look: the paper's regression, sampled, held against the exact answer
 #   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results; NAME=training for others
 #   make wheel                      the wheel in dist, and what is in it
-#   make release-check              sdist and wheel, installed into empty venvs on every Python that is here
+#   make release-check              sdist and wheel, installed into empty venvs on every Python that is here, with newcomers' walks; ONLY=3.13 for a part
 #   make test                       lint, types and the tests
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
@@ -58,7 +58,7 @@ explorer: web/node_modules/.ready
 
 release-check: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	@$(BIN)/python .ci/release_check.py
+	@$(BIN)/python .ci/release_check.py $(ONLY)
 
 lint: $(READY)
 	$(BIN)/ruff check .

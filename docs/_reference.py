@@ -8,6 +8,7 @@ import saltus
 
 MODULES = ("testing", "diagnostics", "targets", "training", "training.models", "datasets", "plot")
 MODULES += ("bridges", "bridges.numpyro", "bridges.pymc", "bridges.blackjax", "random", "extending")
+_FIELD = re.compile(r"^    (\w+): [^#\n]*  # (.+)$", re.MULTILINE)  # `    name: type  # what it is`
 _ARGUMENT = re.compile(r"^([A-Za-z_][\w.]*(?:, \w+)*): (.*)$")
 
 _FULL = 90  # characters: a shorter line ends its paragraph
@@ -54,6 +55,7 @@ def entries(home, module):
 def entry(name, found):
     parts = [f"### {name}", f"```python\n{signature(name, found)}\n```" if callable(found) else "", prose(inspect.getdoc(found))]
     if inspect.isclass(found):
+        parts += ["\n".join(f"- **{field}**: {what}" for field, what in fields(found).items())]
         parts += [f"**`{own}`** {brief(method)}" for own, method in methods(found)]
     return "\n\n".join(filter(None, parts))
 
@@ -65,6 +67,14 @@ def signature(name, found):
         text = "(...)"
     text = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
     return text if len(text) <= 100 else re.sub(r", (?=[\w*]+[:=,])", ",\n    ", text.replace("(", "(\n    ", 1))
+
+
+def fields(found):
+    """Fields of a record that a comment beside them explains: {name: comment}."""
+    try:
+        return dict(_FIELD.findall(inspect.getsource(found)))
+    except (OSError, TypeError):
+        return {}
 
 
 def methods(found):

@@ -52,13 +52,19 @@ def record(cls: type[T]) -> type[T]:
 
 
 def fill(obj: Any, **values: Any) -> None:
-    """Set fields of a frozen record while it is being built."""
+    """Set fields of a frozen record while it is being built.
+
+    obj: the record, in its `__post_init__`. Example: `fill(self, step_size=as_positive(self.step_size, "step_size"))`.
+    """
     for name, value in values.items():
         object.__setattr__(obj, name, value)
 
 
 def changed(obj: Any, **values: Any) -> Any:
-    """A copy of a record with some fields replaced, without running its `__init__`."""
+    """A copy of a record with some fields replaced, without running its `__init__`.
+
+    obj: the record. Example: `changed(kernel, step_size=eps)`.
+    """
     new = object.__new__(type(obj))
     fill(new, **{f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)})
     fill(new, **values)
@@ -95,7 +101,10 @@ def default_float() -> Any:
 
 
 def as_float(value: Any, name: str, error: type[SaltusError] = KernelError) -> jax.Array:
-    """A strongly typed float array, so that 0.5, 1 and float32(1) give one trace; finite where that can be seen."""
+    """A strongly typed float array, so that 0.5, 1 and float32(1) give one trace; finite where that can be seen.
+
+    value: what was given. name: of the argument, for the error. error: the exception to raise.
+    """
     try:
         real = not np.iscomplexobj(value) and getattr(getattr(value, "dtype", None), "kind", "f") in "biufV"  # V: bfloat16
         array = jnp.asarray(value, dtype=default_float()) if real else None
@@ -109,7 +118,10 @@ def as_float(value: Any, name: str, error: type[SaltusError] = KernelError) -> j
 
 
 def as_positive(value: Any, name: str) -> jax.Array:
-    """`as_float`, and greater than zero."""
+    """`as_float`, and greater than zero.
+
+    value, name: as for `as_float`; KernelError where it is not.
+    """
     array = as_float(value, name)
     if is_concrete(array) and not (np.asarray(array) > 0).all():
         raise KernelError(f"`{name}` must be positive.", expected=f"{name} > 0", found=_brief(_first(array, ~(array > 0))))
@@ -122,7 +134,10 @@ def as_positive(value: Any, name: str) -> jax.Array:
 
 
 def as_radius(value: Any) -> jax.Array:
-    """A whole number of hops, at least 1; a leaf too, so `vmap` over radii works."""
+    """A whole number of hops, at least 1; a leaf too, so `vmap` over radii works.
+
+    value: what was given; KernelError where it is not.
+    """
     hint = "a radius counts hops between values (or sites), so it is a whole number"
     try:
         given = as_array(value, "radius", KernelError)

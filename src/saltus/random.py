@@ -134,7 +134,7 @@ def _uniform(shape: tuple, dtype: np.dtype, words: jax.Array, minval: Any, maxva
     return jnp.maximum(low, (x - one) * (high - low) + low)
 
 
-def _normal(shape: tuple, dtype: np.dtype, words: jax.Array) -> jax.Array:
+def _normal(shape: tuple, dtype: np.dtype, words: jax.Array) -> Any:
     """sqrt(2) erfinv(u), with u uniform on (-1, 1)."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     return np.array(np.sqrt(2), dtype) * lax.erf_inv(_uniform(shape, dtype, words, low, np.ones((), dtype)))
@@ -158,7 +158,10 @@ def _once(draw: Callable[..., jax.Array], static: tuple, *arrays: Any) -> jax.Ar
 
 
 def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = jnp.uint32) -> jax.Array:
-    """Uniform bits as `jax.random.bits` gives them; unrolled for uint32 and, under x64, uint64."""
+    """Uniform bits as `jax.random.bits` gives them; unrolled for uint32 and, under x64, uint64.
+
+    key: a JAX key. shape: of the result; a number is the length of a vector. dtype: an unsigned integer type.
+    """
     shape = _shape(shape)
     if not _unrolls(key, shape, np.dtype(dtype)):
         return jax.random.bits(key, shape, dtype)
@@ -166,7 +169,10 @@ def bits(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = jnp.uint3
 
 
 def uniform(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0) -> jax.Array:
-    """Uniform on [minval, maxval), as `jax.random.uniform`: in steps of 2^-23 or (float64) 2^-52 of the range."""
+    """Uniform on [minval, maxval), as `jax.random.uniform`: in steps of 2^-23 or (float64) 2^-52 of the range.
+
+    key: a JAX key. shape: of the result; a number is the length of a vector. dtype: a float type.
+    """
     shape = _shape(shape)
     if not _unrolls(key, shape, _UINT.get(_float(dtype))):
         return jax.random.uniform(key, shape, dtype, minval, maxval)
@@ -174,7 +180,10 @@ def uniform(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float,
 
 
 def normal(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) -> jax.Array:
-    """Standard normals as `jax.random.normal` gives them."""
+    """Standard normals as `jax.random.normal` gives them.
+
+    key: a JAX key. shape: of the result; a number is the length of a vector. dtype: a float type.
+    """
     shape = _shape(shape)
     if not _unrolls(key, shape, _UINT.get(_float(dtype))):
         return jax.random.normal(key, shape, dtype)
@@ -199,6 +208,8 @@ def folded(words: np.ndarray, data: Any) -> np.ndarray:
     """(n, 2) the words of keys as `fold_in` gives them, of one key (2,) or n (n, 2) and one integer [i] or n of them (n,).
 
     Made on the host: nothing has to be compiled.
+
+    words: the two uint32 of each key. data: the integers.
     """
     return np.stack(_threefry(words, np.asarray(data, np.uint32)), axis=-1)
 
@@ -224,6 +235,8 @@ def unit(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) ->
     with m = 31 (float32) or 63. A site whose flip probability is p = 1e-9 must neither flip a hundred times too often,
     as it would with `uniform(...) < p` (`uniform` is 0 with probability 2^-23), nor never, as it would with the same
     steps shifted off zero. Here P(u < p) is within 2^-(m+1) of p for small p.
+
+    key: a JAX key. shape: of the result; a number is the length of a vector. dtype: a float type.
     """
     shape, dtype = _shape(shape), np.dtype(jnp.result_type(dtype))
     if dtype not in _UINT:
@@ -239,7 +252,10 @@ def _halves(pairs: jax.Array, shape: tuple) -> jax.Array:
 
 
 def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) -> jax.Array:
-    """Standard normals, others than `normal` gives, in less than half the time (float32); up to 6.7 in size, `normal`'s to 5.4."""
+    """Standard normals, others than `normal` gives, in less than half the time (float32); up to 6.7 in size, `normal`'s to 5.4.
+
+    key: a JAX key. shape: of the result; a number is the length of a vector. dtype: a float type.
+    """
     shape, dtype = _shape(shape), _float(dtype)
     if dtype != np.float32 or not _unrolls(key, shape):
         return normal(key, shape, dtype)
@@ -247,7 +263,10 @@ def gauss(key: jax.Array, shape: int | Sequence[int] = (), dtype: Any = float) -
 
 
 def categorical(key: jax.Array, weights: jax.Array) -> jax.Array:
-    """An index along the first axis of the non-negative floats `weights`, with probability proportional to them; int32."""
+    """An index along the first axis of the non-negative floats `weights`, with probability proportional to them; int32.
+
+    key: a JAX key.
+    """
     weights = jnp.asarray(weights)
     return inverse_cdf(unit(key, (num_units(weights.shape[0]), *weights.shape[1:]), weights.dtype), weights)
 

@@ -34,6 +34,7 @@ class Point:
     """One state: its codes, f there, and the local model there (None for kernels that ask for the value only).
 
     stamp: that of the target it was made for, whose parameters f and the local model belong to; None: not known.
+    log_prob: f at the codes, a number.
     """
 
     codes: jax.Array
@@ -300,7 +301,12 @@ class Target:
 
 
 def evaluate(target: Target, codes: Any) -> Point:
-    """For people: the Point at these codes, with log_prob and the local model; leading axes are kept."""
+    """For people: the Point at these codes, with log_prob and the local model; leading axes are kept.
+
+    target: a `saltus.Target`.
+    codes: (..., d) codes of states, such as `space.encode(s)` gives.
+    Returns a `Point`. Example: `saltus.evaluate(target, [0, 1, 0]).log_prob`.
+    """
     if not isinstance(target, Target):
         raise TargetError("`target` is not a target.", expected="saltus.Target(log_prob, space)", found=shown(target))
     point = target.point

@@ -12,6 +12,8 @@ from ..kernels import Kernel, begin
 from ..target import Target
 from .needed import needed
 
+__all__ = ["as_sampling_algorithm"]
+
 
 def as_sampling_algorithm(kernel: Kernel, target: Target) -> Any:
     """A `blackjax.base.SamplingAlgorithm` whose state is that of the kernel, for BlackJAX's own loops.

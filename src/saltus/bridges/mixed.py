@@ -74,6 +74,8 @@ def mixed(
     target_acceptance, max_tree_depth: of NUTS.
     Returns a DataTree: `posterior` has the parts of `discrete` and the continuous variables. ArviZ and `saltus.summary` read it.
     Raises TargetError, SpaceError, RunError or KernelError where an argument cannot be used.
+
+    progress: show a progress line on a terminal.
     """
     needed("blackjax", "saltus.mixed")
     space = read_space(discrete)

@@ -18,6 +18,8 @@ from .needed import needed
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = ["sample"]
+
 
 def sample(
     model: Any = None,
@@ -40,6 +42,10 @@ def sample(
     Returns a DataTree with the model's names, dims, coords and deterministics. Raises TargetError where a variable cannot be
     sampled; it names the variable and says what to do. Where variables can be summed out (`pymc_extras.MarginalModel`), that and
     NUTS are usually better.
+
+    seed, num_draws, num_warmup, num_chains, thin: as for `saltus.sample`. progress: show a progress line on a terminal.
+    sampler: of the discrete variables: a kernel, class or name. target_acceptance, max_tree_depth: of NUTS.
+    log_likelihood: whether to keep that of the observed variables.
     """
     settings = (seed, num_draws, num_warmup, num_chains, thin, sampler, target_acceptance, max_tree_depth, log_likelihood, progress)
     asked = read_asked(*settings)

@@ -39,6 +39,8 @@ def digits(num_train: int = 2000, num_test: int = 500, seed: int = 0) -> Images:
     """Binary images of handwritten-looking digits, 256 pixels a row, the same for the same seed.
 
     Each is a digit's strokes, sheared, stretched, moved and drawn with a pen of varying width; a few pixels are wrong.
+
+    num_train, num_test: how many images. seed: an integer. Returns `Images`.
     """
     num_train = as_size(num_train, "num_train", TrainingError)
     num_test = as_size(num_test, "num_test", TrainingError, least=0)

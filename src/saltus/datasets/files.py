@@ -85,6 +85,8 @@ def load(name: str, path: Any = None) -> Images | Regression | MaxCut:
 
     path: the file, or the folder it is in; None looks in the folder that the environment variable SALTUS_DATA names.
     The file's checksum must be the known one: results are comparable only on the same data.
+
+    name: of the data set.
     """
     known = {each.lower(): file for each, file in _FILES.items()}
     file = known.get(name.lower()) if isinstance(name, str) else None

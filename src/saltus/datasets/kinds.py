@@ -12,7 +12,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Images:
-    """Binary images, one a row, 0 or 1 (int8), row by row from the top; labels are None where the file has none."""
+    """Binary images, one a row, 0 or 1 (int8), row by row from the top; labels are None where the file has none.
+
+    train, test, valid: (images, pixels). train_labels, test_labels: one whole number an image.
+    """
 
     train: np.ndarray
     test: np.ndarray
@@ -32,7 +35,10 @@ class Regression:
 
 @dataclass(frozen=True)
 class MaxCut:
-    """A graph with weighted edges (0-based); best_cut is the largest cut known, None where we know of none."""
+    """A graph with weighted edges (0-based); best_cut is the largest cut known, None where we know of none.
+
+    edges: (m, 2) pairs of sites. weights: (m,). num_sites: of the graph.
+    """
 
     edges: np.ndarray
     weights: np.ndarray

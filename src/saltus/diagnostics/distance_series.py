@@ -18,6 +18,8 @@ def distance_ess(codes_or_series: Any, space: Space | None = None, reference: An
 
     Floats (chain, draw) are taken for t itself. As `ess` has it, a constant chain has ESS 0, which no other chain can have.
     Of all chains together: `ess_of_chains(distance(space, codes, reference))`.
+
+    codes_or_series: the codes, or t itself.
     """
     expected = "codes (chain, draw, site), or floats (chain, draw)"
     series = as_array(codes_or_series, "codes_or_series", SaltusError, expected)

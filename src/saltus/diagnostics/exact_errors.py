@@ -22,6 +22,8 @@ def marginal_kl(tally: Tally, marginals: Any, direction: str = "p||q") -> np.nda
 
     "p||q" is what the authors' code computes: values never visited dominate it. "q||p" is what the paper prints; it is
     infinite where the truth gives some value no probability.
+
+    tally: a `Tally` of the chains. direction: "p||q" or "q||p".
     """
     p = _fitting(marginals, "marginals", _read(tally).counts.shape[1:])
     if p.min() < 0 or not np.allclose(p.sum(axis=-1), 1, atol=1e-5):
@@ -36,13 +38,19 @@ def marginal_kl(tally: Tally, marginals: Any, direction: str = "p||q") -> np.nda
 
 
 def covariance_error(tally: Tally, covariance: Any) -> np.ndarray:
-    """(chain,) Frobenius norm of the chain's covariance (1/N, centred at its own mean) less the true one (site, site)."""
+    """(chain,) Frobenius norm of the chain's covariance (1/N, centred at its own mean) less the true one (site, site).
+
+    tally: a `Tally` of the chains. covariance: the true one.
+    """
     d = _read(tally).space.num_sites
     return np.linalg.norm(tally.covariances - _fitting(covariance, "covariance", (d, d)), axis=(1, 2))
 
 
 def marginal_error(tally: Tally, means: Any, sites: Any = None) -> np.ndarray:
-    """(chain,) mean over sites of |mean of s_i - true mean|; means (site,) of all sites, `sites` those that count."""
+    """(chain,) mean over sites of |mean of s_i - true mean|; means (site,) of all sites, `sites` those that count.
+
+    tally: a `Tally` of the chains.
+    """
     errors = np.abs(_read(tally).means - _fitting(means, "means", (tally.space.num_sites,)))
     return errors[:, _chosen(tally, sites)].mean(axis=-1)
 
@@ -53,6 +61,8 @@ def pairwise_error(tally: Tally, pair_table: Any, domain: str = "code", sites: A
     pair_table: (site, site, 2, 2) true P(code_i = k, code_j = l) of all sites; `sites`: those that count.
     domain: "code", the authors': the mean of e_ij over pairs i <= j, each site with itself included; "paper", as printed:
     (1/d²) Σ_ij e_ij over all ordered pairs. The paper's regression takes sites=range(20), those of its design.
+
+    tally: a `Tally` of the chains.
     """
     d = _read(tally).space.num_sites
     table = _fitting(pair_table, "pair_table", (d, d, 2, 2))
@@ -67,7 +77,10 @@ def pairwise_error(tally: Tally, pair_table: Any, domain: str = "code", sites: A
 
 
 def mean_and_error(per_chain: Any) -> tuple[Any, Any]:
-    """Mean over chains, the first axis, and its standard error from how much they differ; NaN for a single chain."""
+    """Mean over chains, the first axis, and its standard error from how much they differ; NaN for a single chain.
+
+    per_chain: one number, or array, for each chain.
+    """
     x = np.asarray(as_array(per_chain, "per_chain", SaltusError, "shape (chain, ...)"), np.float64)
     if x.ndim < 1 or not len(x):
         raise SaltusError("`per_chain` is not one number per chain.", expected="shape (chain, ...)", found=f"shape {x.shape}")

@@ -17,7 +17,10 @@ _BLOCK = 2**20
 
 
 def distance(space: Space, codes: Any, reference: Any) -> jax.Array:
-    """The paper's scalar statistic t = |s - s_0|_1, in units of s: codes (..., sites), reference codes (sites,) -> (...,)."""
+    """The paper's scalar statistic t = |s - s_0|_1, in units of s: codes (..., sites), reference codes (sites,) -> (...,).
+
+    space: that of the codes.
+    """
     codes = checked_codes(space, codes, "codes", "(..., sites)", least_axes=1)
     reference = checked_codes(space, reference, "reference", "(sites,)", least_axes=1)
     if reference.ndim != 1:
@@ -26,7 +29,10 @@ def distance(space: Space, codes: Any, reference: Any) -> jax.Array:
 
 
 def jump(space: Space, codes: Any) -> jax.Array:
-    """Mean L1 distance between successive draws of a chain, in units of s: codes (..., draws, sites) -> (...,)."""
+    """Mean L1 distance between successive draws of a chain, in units of s: codes (..., draws, sites) -> (...,).
+
+    space: that of the codes.
+    """
     codes = checked_codes(space, codes, "codes", "(..., draws, sites)", least_axes=2)
     if codes.shape[-2] < 2:
         found = f"shape {tuple(codes.shape)}"
@@ -66,7 +72,10 @@ def checked_codes(space: Space, codes: Any, name: str, shape: str, least_axes: i
 
 
 class AcceptanceBin(NamedTuple):
-    """Proposals that changed `label` sites, and the share of them that was accepted."""
+    """Proposals that changed `label` sites, and the share of them that was accepted.
+
+    proposals: how many they were.
+    """
 
     label: str
     proposals: int

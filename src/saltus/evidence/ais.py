@@ -47,6 +47,8 @@ class LogZ:
 
     ess: effective sample size of the weights, (Σ w)² / Σ w²: as many equal weights would say as much. trusted: whether that is
     at least 5 % of the chains; where it is not, a few chains decide, and the standard error is too small.
+
+    standard_error: of log_z. bound_error: of the bound. direction: "forward" or "reverse".
     """
 
     log_z: float

@@ -235,5 +235,8 @@ def drawn(proposal: Any, key: jax.Array) -> tuple[jax.Array, Any]:
 
 
 def begin(kernel: Any, target: Target, codes: jax.Array, key: jax.Array) -> Any:
-    """`kernel.init`, with a key where it takes one."""
+    """`kernel.init`, with a key where it takes one.
+
+    kernel, target: as for a run. codes: (d,) of the first state. key: a JAX key, for kernels whose state is random.
+    """
     return kernel.init(target, codes, key=key) if accepts(type(kernel).init, "key") else kernel.init(target, codes)

@@ -31,6 +31,8 @@ def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.
 
     log_prob = -inf at y is impossible and simply refused; NaN or +inf there, a NaN ratio, or an x that was made for other
     parameters of the target, is refused and counted.
+
+    key: a JAX key. space: of the target. x, y: states as the kernel holds them. Returns the next state and its `Info`.
     """
     stale = False
     if isinstance(x, Point) and isinstance(y, Point):
@@ -50,6 +52,9 @@ def metropolis(key: jax.Array, space: Space, x: Point, y: Point, log_ratio: jax.
 def describe(
     space: Space, x: Point, y: Point, accepted: jax.Array, rate: jax.Array, undefined: jax.Array, travelled: Any = None
 ) -> Info:
-    """Info of a step from x to y, if it was accepted; travelled: `space.travel` between them, where it is known already."""
+    """Info of a step from x to y, if it was accepted; travelled: `space.travel` between them, where it is known already.
+
+    space, x, y: as for `metropolis`. rate: the probability of accepting. undefined: whether the move could not be judged.
+    """
     jump, changed = travelled or space.travel(x.codes, y.codes)
     return Info(accepted, rate, accepted & (changed > 0), jnp.where(accepted, jump, 0), changed, undefined)

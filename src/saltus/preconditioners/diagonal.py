@@ -12,7 +12,10 @@ from .base import Preconditioner, negative_part, root, vector
 
 @record
 class Diagonal(Preconditioner):
-    """Σ = diag(t), t of any sign.  d_i = max(0, -γ t_i) + 2/ε."""
+    """Σ = diag(t), t of any sign.  d_i = max(0, -γ t_i) + 2/ε.
+
+    entries: t, one number for each entry of s, or one for all.
+    """
 
     linear_in = ("entries",)
 

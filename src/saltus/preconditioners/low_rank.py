@@ -19,6 +19,10 @@ class LowRank(Preconditioner):
     r"""Σ = diag(t) + F diag(w) Fᵀ, t and w of any sign; O(n r) per use.
 
     F is (n, r). Kept as V diag(e) Vᵀ with orthonormal V.  d_i = max(0, -γ t_i) + μ,  μ = max(0, -min γe) + 2/ε.
+
+    diagonal: t, (n,) or one number.
+    factor: F, (n, r).
+    weights: w, (r,); 1 unless given.
     """
 
     linear_in = ("diagonal", "eigenvalues")

@@ -22,6 +22,8 @@ class Sparse(Preconditioner):
     one normal per edge and per site.  d_i = max(0, |γ| r_i - γ Σ_ii) + 2/ε with r_i = sum_j |Σ_ij|, larger than Dense's:
     a different, equally exact kernel for the same Σ and ε. `copies=k` means Σ ⊗ I_k, as for one-hot sites that prefer
     to agree: edges join sites, weights couple equal categories.
+
+    edges: (m, 2) pairs of sites. weights: (m,). diagonal: (n,) or one number. size: n, the number of sites.
     """
 
     linear_in: ClassVar[tuple[str, ...]] = ("weights", "diagonal")

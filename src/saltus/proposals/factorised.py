@@ -12,7 +12,10 @@ from ..moves import Moves, normaliser_gap
 
 @record
 class Factorised:
-    """q(s') = prod_i softmax_v(scores_i(v)) at s'_i."""
+    """q(s') = prod_i softmax_v(scores_i(v)) at s'_i.
+
+    moves: the scores of all sites and values, a `Moves`.
+    """
 
     moves: Moves
 

@@ -12,7 +12,10 @@ from ..moves import Moves
 
 @record
 class SingleSite:
-    """q(s') = softmax over (i, v ≠ s_i) of score_i(v): exactly one site changes."""
+    """q(s') = softmax over (i, v ≠ s_i) of score_i(v): exactly one site changes.
+
+    moves: the scores of all sites and values, a `Moves`.
+    """
 
     moves: Moves
 
@@ -36,7 +39,10 @@ class SingleSite:
 
 @record
 class SiteBlock:
-    """The sites of a block are drawn from softmax_v(score_i), independently; the others stay. Index d is padding."""
+    """The sites of a block are drawn from softmax_v(score_i), independently; the others stay. Index d is padding.
+
+    codes: of the state. sites: indices of the block. moves: the scores, a `Moves`.
+    """
 
     codes: jax.Array
     sites: jax.Array

@@ -114,7 +114,11 @@ def kernel_of(run: Any) -> Kernel:
 
 
 def open_run(path: Any) -> xr.DataTree:
-    """A run from disk: `run.zarr` (from store= or to_zarr), lazily; or `run.nc` (from to_netcdf or the command line)."""
+    """A run from disk: `run.zarr` (from store= or to_zarr), lazily; or `run.nc` (from to_netcdf or the command line).
+
+    path: the file or folder; StorageError where it is no run of saltus, or damaged.
+    Returns an `xarray.DataTree`. Example: `run = saltus.open("run.nc")`.
+    """
     import xarray as xr
 
     where = read_path(path, "path")

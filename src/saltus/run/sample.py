@@ -77,6 +77,8 @@ def sample(
 
     Where the draws are to be doubted there is one `saltus.ConvergenceWarning`; `run.attrs["verdict"]` is "ok" or one of the
     words that docs/runs.md lists, and `saltus.summary(run)` says all.
+
+    progress: show progress on a terminal; Python's logger `saltus` gets it in any case.
     """
     began, target = time.monotonic(), read_target(target)
     asked = dict(num_draws=num_draws, num_warmup=num_warmup, num_chains=num_chains, seed=seed, thin=thin, keep=keep)
@@ -131,6 +133,9 @@ def resume(
     num_draws: more draws than were asked for at first. keep: the observables again, where the run keeps some
     (functions are not stored). store: where the draws are, of a run whose store is not beside its checkpoint.
     A finished run is returned as it is.
+
+    path: the checkpoint, a folder. target: the target of the run; another one is refused.
+    progress, time_limit, checkpoint_every: as for `sample`.
     """
     began, target = time.monotonic(), read_target(target)
     options = Options.read(progress, time_limit, checkpoint_every, began)

@@ -33,6 +33,8 @@ class Selection:
         .log_marginal_likelihood       of y averaged over models, relative to the model with no column; and
         .log_marginal_likelihood_error
         .predict(X)  .reweight(...)  .summary()  .to_frame()  .plot()  .run
+
+    answer, told, response: what `variable_selection` found, says about it, and calls y; not for callers.
     """
 
     def __init__(self, answer: Answer, told: dict[str, Any], response: str = "y"):

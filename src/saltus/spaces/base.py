@@ -59,7 +59,10 @@ class Piece(NamedTuple):
 
 
 class Space(Moved):
-    """`num_sites` sites over a table of values: (k,) numbers or (k, m) vectors; `labels` (k,) are what `show` shows."""
+    """`num_sites` sites over a table of values: (k,) numbers or (k, m) vectors; `labels` (k,) are what `show` shows.
+
+    description: how the space prints itself, such as "Binary(5)".
+    """
 
     def __init__(self, num_sites: int, values: Any, labels: Any = None, description: str = ""):
         self.num_sites = as_size(num_sites, "num_sites", SpaceError, most=_MOST_SITES)

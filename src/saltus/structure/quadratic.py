@@ -17,7 +17,10 @@ from ..spaces import Space
 
 @record
 class Quadratic:
-    r"""f(s) = constant + sum_i φ_i(s_i) + b·s + ½ sᵀHs, with s ravelled: b (n,), H (n, n) or `Sparse`, φ (d, k) tables."""
+    r"""f(s) = constant + sum_i φ_i(s_i) + b·s + ½ sᵀHs, with s ravelled: b (n,), H (n, n) or `Sparse`, φ (d, k) tables.
+
+    potentials: the tables φ; none unless given.
+    """
 
     b: Any
     H: Any

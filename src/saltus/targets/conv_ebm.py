@@ -41,7 +41,10 @@ def conv_ebm(params: Any = None, *, width: int = 16, seed: int = 0) -> Target:
 
 
 def conv_ebm_params(width: int = 16, seed: int = 0) -> dict[str, Any]:
-    """Uniform within ±1/sqrt(number of inputs) for the network, as PyTorch begins; 0.01 N(0, 1) for G; zero for b."""
+    """Uniform within ±1/sqrt(number of inputs) for the network, as PyTorch begins; 0.01 N(0, 1) for G; zero for b.
+
+    width: channels of the network, in units of the paper's. seed: an integer; the same one gives the same numbers.
+    """
     width, rng = as_size(width, "width", TargetError), np.random.default_rng(read_seed(seed))
 
     def layer(inputs: int, outputs: int) -> dict[str, jax.Array]:

@@ -39,7 +39,10 @@ def kaufman_log_z(shape: tuple[int, int], coupling: Any) -> float:
 
 
 def kaufman_edge_correlation(shape: tuple[int, int], coupling: Any) -> float:
-    """Mean of x_i x_j over bonds: (d log Z / dK) / bonds, for one K. Fourth-order differences, good to about 1e-10."""
+    """Mean of x_i x_j over bonds: (d log Z / dK) / bonds, for one K. Fourth-order differences, good to about 1e-10.
+
+    shape: both sides of the lattice. coupling: K > 0.
+    """
     (rows, columns), (K, other) = _read(shape, coupling)
     if other != K:
         raise TargetError("One coupling is needed here.", expected="a number", found=f"{coupling}")

@@ -29,6 +29,8 @@ def polynomial_mixture(order: int = 2, num_sites: int = 20) -> Target:
     order 2: g(t) = -2t - 6t^2, m_k from 0 to 2. order 4: g(t) = 2(-t + t^2 - t^3 - t^4), m_k from 0 to 3.
     Every factor is normalised on the grid, and so is f. This follows the authors' code: the printed shifts have the
     wrong sign and the printed order 4 is half as wide (docs/deviations.md). `truth` is a `MixtureTruth`.
+
+    num_sites: dimension of s.
     """
     if not isinstance(order, (int, np.integer)) or order not in _POLYNOMIALS:
         raise TargetError("No such mixture.", expected="order 2 or 4", found=f"order {order!r}")

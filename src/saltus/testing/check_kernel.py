@@ -64,6 +64,8 @@ def check_kernel(
     states with NaN gradients; False leaves that out.
 
     Returns a Report; raises CheckError with the report where an instrument fails. Works with x64 on or off.
+
+    kernel: an instance, such as saltus.NCG(0.5). target_or_space: a small target, or a space such as saltus.Binary(3).
     """
     target = rugged(target_or_space) if isinstance(target_or_space, Space) else target_or_space
     if not isinstance(target, Target) or isinstance(kernel, type) or not hasattr(kernel, "step"):

@@ -16,7 +16,10 @@ from .report import Finding, Report, compare, p_value
 
 
 def check_space(space: Space, *, seed: int = 0) -> Report:
-    """Certify a space (give a small one: its states are enumerated). Raises CheckError with the report on failure."""
+    """Certify a space (give a small one: its states are enumerated). Raises CheckError with the report on failure.
+
+    space: an instance. seed: of the states that are looked at.
+    """
     codes, seed = np.asarray(read_space(space).enumerate()), read_seed(seed)
     with jax.enable_x64(True):
         findings = [

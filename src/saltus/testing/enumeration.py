@@ -21,7 +21,10 @@ MOST_STATES = 4096
 
 
 def enumerate_states(target_or_space: Target | Space) -> jax.Array:
-    """All codes, (k^d, d)."""
+    """All codes, (k^d, d).
+
+    target_or_space: either; small enough that all states can be listed.
+    """
     space = target_or_space.space if isinstance(target_or_space, Target) else target_or_space
     return read_space(space).enumerate()
 
@@ -40,6 +43,8 @@ def transition_matrix(kernel: Any, target: Target, z: Any = None) -> np.ndarray:
 
     Kernels with a continuous auxiliary variable (AVG, PAVG, BlockGibbs) have one matrix for each fixed value `z` of it,
     a vector of the size of space.ravel(s); it is reversible with respect to `Enumeration.conditional(z)`.
+
+    kernel: an instance. target: small enough to enumerate.
     """
     if not isinstance(target, Target):
         raise CheckError(

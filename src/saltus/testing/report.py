@@ -34,7 +34,10 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """All findings about one kernel or space."""
+    """All findings about one kernel or space.
+
+    subject: what was checked, in words.
+    """
 
     subject: str
     findings: tuple[Finding, ...]

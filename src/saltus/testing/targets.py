@@ -15,7 +15,10 @@ from ..target import Target
 
 
 def rugged(space: Space, seed: int = 0, differences: str = "gradient") -> Target:
-    """Quadratic + cubic + sine terms, of order one, with mass at the boundaries: without rejections no ratio is tested."""
+    """Quadratic + cubic + sine terms, of order one, with mass at the boundaries: without rejections no ratio is tested.
+
+    space: any space. seed: of the coefficients. differences: the local model, as for `saltus.Target`.
+    """
     n, rng = read_space(space).size, np.random.default_rng(read_seed(seed))
     params = {
         "scale": 1 / _largest(space),
@@ -42,7 +45,10 @@ class Rugged:
 
 
 def quadratic(space: Space, seed: int = 0, differences: str = "gradient") -> Target:
-    """f(s) = b·s + ½ sᵀHs with an indefinite H that has an on-site part, declared as `saltus.Quadratic`."""
+    """f(s) = b·s + ½ sᵀHs with an indefinite H that has an on-site part, declared as `saltus.Quadratic`.
+
+    space: any space. seed: of the coefficients. differences: the local model, as for `saltus.Target`.
+    """
     return declared_quadratic(space, seed, differences, verify=True)
 
 

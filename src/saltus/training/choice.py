@@ -48,6 +48,8 @@ def data_covariance(space: Space, data: Any) -> np.ndarray:
     """(n, n) covariance of states as f sees them: PAVG's preconditioner in the paper's training experiments.
 
     Its scale is 1 on {0, 1}; in general the inverse square of the squared distance between neighbouring values.
+
+    space: that of the data. data: states, one a row, as a person reads them.
     """
     if not isinstance(space, Space):
         raise TrainingError("`space` is not a space.", expected="the space of the target, target.space", found=shown(space))

@@ -74,6 +74,8 @@ def pcd(
     Returns `saltus.training.Trained`.
     Raises TrainingError where an argument is not usable, a batch is not, or the callback fails. What was made until then is saved
         first, and is in `error.trained`.
+
+    seed: an integer; the same one trains the same model. progress: show a progress line on a terminal.
     """
     began = time.monotonic()
     job = prepare(
@@ -116,7 +118,12 @@ def cd(
     log: Any = None,
     report_every: int = 100,
 ) -> Trained:
-    """CD-K: as `pcd`, but the chains of every update begin at its batch of data. Biased; cheap; no chains to keep."""
+    """CD-K: as `pcd`, but the chains of every update begin at its batch of data. Biased; cheap; no chains to keep.
+
+    target, data, sampler, optimiser, num_updates, num_steps, batch_size, penalty, average, trainable, retune, seed: as for `pcd`.
+    stop_on_divergence, progress, time_limit, checkpoint, checkpoint_every, overwrite, change: as for `pcd`.
+    callback, log, report_every: as for `pcd`.
+    """
     began = time.monotonic()
     job = prepare(
         "cd",

@@ -34,6 +34,8 @@ class Trained:
     the chains ended, as a person reads states. history: one number an update of loss, data_energy, model_energy, acceptance,
     jump and every retuned setting. kernel: as it was at the end. diverged: what went wrong, or "". complete: whether all updates
     were made. ended: why not: "callback", "time limit", "interrupted", "diverged", "error", or "".
+
+    settings: what was asked for. seconds, compile_seconds: how long it took, and compiling within that.
     """
 
     target: Target
@@ -133,7 +135,10 @@ def _is_ours(place: Path) -> bool:
 
 
 def load(path: Any, target: Target) -> Trained:
-    """A model saved by `Trained.save`; `target` is the model with any parameters: functions are not stored."""
+    """A model saved by `Trained.save`; `target` is the model with any parameters: functions are not stored.
+
+    path: the file.
+    """
     place = read_path(path, "path")
     if place is None:
         raise StorageError("`path` is missing.", expected="a file written by Trained.save", found="None")

@@ -107,6 +107,8 @@ def tune(
     initial: states to start from, as for `sample`.
     adaptation: "default", or "paper" for the published schedule of preconditioners.
     time_limit: seconds from the call after which to end with the best settings so far, or untuned ones; a warning says so.
+    target: a `saltus.Target`. seed: an integer; the same one finds the same settings.
+    Returns a `Tuned` with `kernel` and `report`. Example: `saltus.tune(target, saltus.NCG).kernel`.
     """
     began = time.monotonic()
     limit = read_seconds(time_limit, "time_limit")

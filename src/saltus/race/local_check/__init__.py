@@ -58,6 +58,8 @@ def check(
     num_states: of each kind, 8. num_moves: of each state, 96, spread over sites and values. num_steps: 300.
     small: 3, 16 and 48 instead: at most 256 evaluations of log_prob, against 4096; but more where a possible state is
     hard to find, and where one local model alone takes as many (hessian_diag).
+
+    seed: an integer; the same one looks at the same states.
     """
     target, rng = read_target(target), np.random.default_rng([read_seed(seed), _PURPOSE])
     sizes = usual_sizes(target, read_flag(small, "small"))

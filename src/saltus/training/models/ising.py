@@ -38,6 +38,8 @@ def ising(space: Any, coupling: Any = None, field: Any = 0.0, *, seed: int = 0) 
     Deprecated: `boltzmann(space, 2 * coupling, field)` is the same model, in the convention of `saltus.targets.ising`, by which
     each pair counts once. This one stays for models that were trained with it, and for the paper's step sizes and penalties.
     Arguments and params: as in `boltzmann`.
+
+    seed: of the first G where `coupling` is not given.
     """
     warnings.warn(
         "training.models.ising counts every pair twice, f = x'Jx + h'x. Type training.models.boltzmann(space, 2 * coupling, "
@@ -65,7 +67,10 @@ def _model(space: Any, coupling: Any, field: Any, seed: int, times: float) -> Ta
 
 
 def couplings(coupling: Any) -> jax.Array:
-    """J: the symmetric part of G, its diagonal (a constant on spins) left out."""
+    """J: the symmetric part of G, its diagonal (a constant on spins) left out.
+
+    coupling: G, (d, d).
+    """
     J = (coupling + coupling.T) / 2
     return J - jnp.diag(jnp.diagonal(J))
 

@@ -18,6 +18,7 @@ def network(module: Callable, space: Space, **options: Any) -> Target:
 
     The result may have shape () or (1,). `module_of(target)` gives the module back, with the params as they are now.
     options: of `saltus.Target`, such as differences="exact".
+    module: called with one state. space: where states live.
     """
     if not callable(module) or not any(map(_is_float, jax.tree.leaves(module))):
         raise TrainingError("`module` has no parameters.", expected="an equinox module with arrays", found=repr(module)[:100])

@@ -23,6 +23,8 @@ def potts(space: Any, *, seed: int = 0) -> Target:
 
     params: {"coupling": G (dk, dk), "field": h (d, k)}; J = ½(G + Gᵀ) without the blocks that couple a site to itself, and
     G is free and starts at 0.01 N(0, 1). Differences are exact and cost nothing beside f; BlockGibbs applies.
+
+    space: a `saltus.Categorical`. seed: of the first G.
     """
     if not (isinstance(space, Space) and space.one_hot):
         raise TrainingError("A Potts model needs categories.", expected="saltus.Categorical(d, k)", found=repr(space))

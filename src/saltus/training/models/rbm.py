@@ -124,7 +124,10 @@ def fitted(space: Space, codes: np.ndarray) -> np.ndarray:
 
 
 def log_odds(space: Any, data: Any) -> np.ndarray:
-    """(d,) log of how often a site has its second value over how often its first; half a count is added to both."""
+    """(d,) log of how often a site has its second value over how often its first; half a count is added to both.
+
+    space: of two values. data: states, one a row.
+    """
     codes = space.encode(data, "data")
     ones = codes.sum(axis=0)
     return np.log(ones + 0.5) - np.log(len(codes) - ones + 0.5)
