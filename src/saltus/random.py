@@ -137,7 +137,7 @@ def _uniform(shape: tuple, dtype: np.dtype, words: jax.Array, minval: Any, maxva
 def _normal(shape: tuple, dtype: np.dtype, words: jax.Array) -> Any:
     """sqrt(2) erfinv(u), with u uniform on (-1, 1)."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
-    return np.array(np.sqrt(2), dtype) * lax.erf_inv(_uniform(shape, dtype, words, low, np.ones((), dtype)))
+    return lax.erf_inv(_uniform(shape, dtype, words, low, np.ones((), dtype))) * np.array(np.sqrt(2), dtype)
 
 
 def _split(shape: tuple, words: jax.Array) -> jax.Array:
