@@ -31,11 +31,16 @@ ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism
 FOUND = $(shell p="$$(command -v $(PYTHON))"; "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null \
 	|| ls -1 "$$(dirname "$$p")"/../versions/*/bin/$(notdir $(PYTHON)) 2>/dev/null | tail -n 1)
 
+# Versions known to work, where there is a file of them for this Python; `make test LOCK=` takes the newest instead.
+LOCK = $(shell v=$$("$(FOUND)" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); test -s .ci/lock-$$v.txt && echo "-c .ci/lock-$$v.txt")
+
 $(READY): pyproject.toml
 	@test -n "$(FOUND)" || { echo "$(PYTHON) was not found or does not run. Name another: make test PYTHON=python3.11"; exit 1; }
 	@"$(FOUND)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "saltus needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.13")'
 	"$(FOUND)" -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(LOCK) -e '.[dev]' || { \
+		test -n "$(LOCK)" && echo "the versions of the lock cannot all be had: installing the newest that fit" \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; }
 	touch $@
 
 demo: $(READY)

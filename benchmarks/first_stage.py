@@ -1,6 +1,6 @@
 """Is the first stage of Table 2 stable? NCG's acceptance and ||J|| / 16 at its end, on USPS (SALTUS_DATA) or synthetic digits.
 
-python -m benchmarks.first_stage 4 1000 1 0 1      width, updates, pace of the network, seeds: the notes' small network
+python -m benchmarks.first_stage 4 1000 1 0 1      width, updates, pace of the network, seeds: as in docs/deviations.md
 python -m benchmarks.first_stage 4 500 0.1 0 1 2   as the quick scale is now
 """
 

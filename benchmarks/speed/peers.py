@@ -162,7 +162,7 @@ def pymc_ising(shape: tuple[int, ...], coupling: float) -> tuple[Any, int]:
 
 
 def pymc_regression(num_copies: int = 4, num_appended: int = 80, seed: int = 0) -> tuple[Any, int]:
-    r"""The model and its number of sites: PAPER_NOTES 4.2 in float64, up to a constant.
+    r"""The model and its number of sites: the regression of docs/equations.md in float64, up to a constant.
 
     The likelihood knows s by the number c_j of copies in use of each distinct column x_j. With M_ij = sqrt(c_i c_j) x_i.x_j,
     its eigenvalues w_k, and p_k the part of (sqrt(c_j) x_j.y)_j along its eigenvectors, it is
