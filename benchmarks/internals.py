@@ -17,8 +17,8 @@ from saltus.engine.samplers import first_setting  # where a sampler begins on a 
 from saltus.kernels import begin, samplers
 from saltus.race.cost import SECONDS, seconds_of, work_of_step  # the cost of a step, computed
 from saltus.race.entrants import find_entrants, simplest  # the samplers of a race: `race` runs all of them for long
-from saltus.race.lap import Course  # a lap of the race, here of seconds in place of fractions of one
 from saltus.race.race import race  # saltus.sample tells who won; `race` needs the kernel and the table without the run
+from saltus.race.trial_run import Trials  # a trial of the race, here of seconds in place of fractions of one
 from saltus.spaces import Product  # not public yet: `false_alarms` certifies on products too
 from saltus.structure import find  # the reading of a log_prob alone: `found` times it apart from what is then built
 from saltus.targets.conv_ebm import _LAYERS as LAYERS  # shapes of the network's layers, written again with plain convolutions
@@ -32,9 +32,9 @@ __all__ = [
     "SECONDS",
     "SIDE",
     "Chains",
-    "Course",
     "Product",
     "Silent",
+    "Trials",
     "advance",
     "begin",
     "changed",

@@ -4,7 +4,7 @@
     python -m benchmarks.race poly2      one target
     python -m benchmarks.race --table    what was measured so far
 
-Effective draws per second of all chains, the worst of energy and four distances, as in the race, but from a lap of SECONDS
+Effective draws per second of all chains, the worst of energy and four distances, as in the race, but from a trial of SECONDS
 of every sampler, and then ROUNDS of twice that, in turn, of those that had half of the best's or more. "pick" races for so
 many draws that all samplers enter; "default" is the race of `saltus.sample(target)`, which leaves samplers out where 400
 effective draws take less than five seconds anyway.
@@ -21,7 +21,7 @@ import numpy as np
 
 import saltus
 
-from .internals import Chains, Course, Silent, find_entrants, race, read_settings, simplest, start_codes, tune_from
+from .internals import Chains, Silent, Trials, find_entrants, race, read_settings, simplest, start_codes, tune_from
 
 RESULTS = Path(__file__).parent / "results"
 SECONDS, ENOUGH, ROUNDS = 2.0, 1500, 3
@@ -104,29 +104,29 @@ def everyone(target):
     return kernels
 
 
-def pooled(kernels, laps):
-    """Laps of one and the same kernel under several names, as one."""
+def pooled(kernels, trials):
+    """Trials of one and the same kernel under several names, as one."""
     whole = {}
-    for each, lap in laps.items():
-        whole[repr(kernels[each])] = whole[repr(kernels[each])].and_then(lap) if repr(kernels[each]) in whole else lap
-    return {each: whole[repr(kernels[each])] for each in laps}
+    for each, trial in trials.items():
+        whole[repr(kernels[each])] = whole[repr(kernels[each])].and_then(trial) if repr(kernels[each]) in whole else trial
+    return {each: whole[repr(kernels[each])] for each in trials}
 
 
 def measure(name):
-    """One target: the two races, then long laps of all samplers and of the kernels that were picked."""
+    """One target: the two races, then long trials of all samplers and of the kernels that were picked."""
     target, began = TARGETS[name](), time.perf_counter()
     picks = {"pick": raced(target, LONG), "default": raced(target, 1000)}
     kernels = everyone(target) | {mode: found.kernel for mode, (_, found) in picks.items()}
-    course = Course(target, replace(settings_for(target, 1000), seed=1), start_codes(target, 1, None, 4))
-    course.burn_in(simplest(target).start, 3.0)
-    laps = {each: course.run(kernel, SECONDS, ENOUGH) for each, kernel in kernels.items()}
+    running = Trials(target, replace(settings_for(target, 1000), seed=1), start_codes(target, 1, None, 4))
+    running.burn_in(simplest(target).start, 3.0)
+    trials = {each: running.run(kernel, SECONDS, ENOUGH) for each, kernel in kernels.items()}
     for _ in range(ROUNDS):
-        leading = max(lap.ess_per_second for lap in laps.values() if lap.agrees)
-        for each in [each for each, lap in laps.items() if lap.too_short or lap.ess_per_second > leading / 2]:
-            lap = course.run(kernels[each], 2 * SECONDS, 4 * ENOUGH)
-            laps[each] = laps[each].and_then(lap) if laps[each].agrees else lap
-    laps = pooled(kernels, laps)
-    rates = {each: lap.ess_per_second for each, lap in laps.items() if lap.agrees}
+        leading = max(trial.ess_per_second for trial in trials.values() if trial.agrees)
+        for each in [each for each, trial in trials.items() if trial.too_short or trial.ess_per_second > leading / 2]:
+            trial = running.run(kernels[each], 2 * SECONDS, 4 * ENOUGH)
+            trials[each] = trials[each].and_then(trial) if trials[each].agrees else trial
+    trials = pooled(kernels, trials)
+    rates = {each: trial.ess_per_second for each, trial in trials.items() if trial.agrees}
     best = max(rates, key=rates.get)
     told = {
         "target": name,
@@ -135,7 +135,7 @@ def measure(name):
         **{mode: {"sampler": n, "of the best": rates.get(mode, 0.0) / rates[best]} for mode, (n, _) in picks.items()},
         "table": {mode: [vars(row) for row in found.rows] for mode, (_, found) in picks.items()},
         "ess_per_second": rates,
-        "disagree": {each: lap.worth.rhat for each, lap in laps.items() if not lap.agrees},
+        "disagree": {each: trial.worth.rhat for each, trial in trials.items() if not trial.agrees},
         "seconds": time.perf_counter() - began,
     }
     RESULTS.mkdir(exist_ok=True)

@@ -36,7 +36,7 @@ def programs_on_disk(tmp_path_factory, worker_id):
         "jax_persistent_cache_min_compile_time_secs": 0,
         "jax_persistent_cache_min_entry_size_bytes": -1,
     }
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"  # programs from a cache make XLA say that it tracks no versions
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA prints what it thinks of programs from a cache
     for name, value in settings.items():
         jax.config.update(name, value)
         os.environ[name.upper()] = str(value)

@@ -13,7 +13,7 @@ import optax
 import saltus
 from saltus.engine import drive, recording
 
-warnings.simplefilter("ignore")  # so few draws are doubted, of course
+warnings.simplefilter("ignore")  # so few draws are doubted, of trials
 recording._MOST_ROWS = 8  # many blocks
 drive._CHUNK_SECONDS = 1e-4  # many chunks: a state after each
 TARGET = saltus.Target(lambda s: 0.3 * jnp.sum(s[1:] * s[:-1]) - 0.1 * s[0], saltus.Spin(5))

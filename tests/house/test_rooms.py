@@ -148,8 +148,8 @@ def test_no_code_outside_local_asks_which_local_model_it_has():
     [
         ("from ..run import sample", [("run", False)]),
         ("from .. import random", [("random", False)]),
-        ("import saltus.race.lap", [("race", False)]),
-        ("def f():\n    from ..race.lap import Lap", [("race", True)]),
+        ("import saltus.race.trial_run", [("race", False)]),
+        ("def f():\n    from ..race.trial_run import TrialRun", [("race", True)]),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..run import sample", []),
         ("import numpy as np\nfrom .sibling import x", [("engine", False)]),
     ],

@@ -9,8 +9,8 @@ import pytest
 import saltus
 from saltus.diagnostics.worth import Worth, series, worth
 from saltus.engine.arguments import read_settings
-from saltus.race.lap import Lap
 from saltus.race.thinning import CAP_SECONDS, ENOUGH, GOOD, GOOD_SECONDS, PLENTY, PLENTY_SECONDS, choose_thin, hurried
+from saltus.race.trial_run import TrialRun
 
 SETTINGS = read_settings(
     saltus.Spin(3), num_draws=1000, num_warmup=1000, num_chains=4, seed=0, thin="auto", keep="draws", keep_warmup=False
@@ -148,7 +148,7 @@ def test_chains_apart_are_not_called_too_short():
     rng = np.random.default_rng(0)
     apart = worth({"energy": rng.normal(size=(4, 10_000)) + 5 * np.arange(4)[:, None]})
     slow = worth({"energy": np.cumsum(rng.normal(size=(4, 1000)), axis=1)})
-    lap = Lap(apart, 10_000, 1e-5, 0.5, 1.0, 4, np.zeros((4, 1)))
+    trial = TrialRun(apart, 10_000, 1e-5, 0.5, 1.0, 4, np.zeros((4, 1)))
     assert apart.rhat > 2
-    assert not lap.too_short
-    assert replace(lap, worth=slow, steps=1000).too_short
+    assert not trial.too_short
+    assert replace(trial, worth=slow, steps=1000).too_short

@@ -161,7 +161,7 @@ def test_changing_numbers_never_recompiles():
 
 @pytest.mark.parametrize("k", [2, 200, 300, 70_000])
 def test_codes_are_stored_in_the_smallest_integer_type(k):
-    dtype = recording.code_dtype(k)
+    dtype = recording.label_dtype(k)
     assert k - 1 <= np.iinfo(dtype).max
     assert dtype.itemsize == {2: 1, 200: 1, 300: 2, 70_000: 4}[k]
 

@@ -13,7 +13,7 @@ import saltus
 from saltus.diagnostics.worth import Worth, series, worth
 from saltus.race.contest import Contest, Entry
 from saltus.race.entrants import Entrant, find_entrants
-from saltus.race.lap import Lap
+from saltus.race.trial_run import TrialRun
 
 W = jnp.asarray(np.random.default_rng(0).normal(size=20))
 
@@ -215,17 +215,17 @@ def test_who_enters():
     assert [e.kind for e in order] == [saltus.Gibbs, saltus.PAVG, saltus.NCG]
 
 
-def contest(*laps):
+def contest(*trials):
     """A race in which (class, effective draws a second, R-hat, jump) were measured."""
     entries = []
-    for kind, rate, rhat, jump in laps:
-        lap = Lap(Worth(4 / rate if rate else np.inf, rhat, "energy"), 100, 1.0, 0.5, jump, 4, np.zeros((4, 1)))
-        entries.append(Entry(Entrant(kind), kind, lap, 0, 0.0, 0.0))
+    for kind, rate, rhat, jump in trials:
+        trial = TrialRun(Worth(4 / rate if rate else np.inf, rhat, "energy"), 100, 1.0, 0.5, jump, 4, np.zeros((4, 1)))
+        entries.append(Entry(Entrant(kind), kind, trial, 0, 0.0, 0.0))
     return Contest(None, None, None, np.inf, None, entered=entries)
 
 
 @pytest.mark.parametrize(
-    ("laps", "winner"),
+    ("trials", "winner"),
     [
         ([(saltus.NCG, 100, 1.0, 1), (saltus.PAVG, 300, 1.0, 1)], saltus.PAVG),
         ([(saltus.NCG, 100, 1.0, 1), (saltus.PAVG, 300, 1.2, 1)], saltus.NCG),  # chains that disagree cannot win
@@ -236,8 +236,8 @@ def contest(*laps):
         ([(saltus.NCG, 0, np.inf, 0), (saltus.Gibbs, 0, np.inf, 0)], saltus.Gibbs),  # nobody moves: the simplest
     ],
 )
-def test_who_wins(laps, winner):
-    assert contest(*laps).winner().entrant.kind is winner
+def test_who_wins(trials, winner):
+    assert contest(*trials).winner().entrant.kind is winner
 
 
 def test_a_time_limit_holds_for_the_race_too():

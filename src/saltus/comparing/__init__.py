@@ -1,6 +1,6 @@
 """Which sampler is best on these targets: tuned, timed in turn, and held against each other."""
 
 from .compare import compare
-from .comparison import Comparison, Row
+from .comparison import Comparison, Ranking
 
-__all__ = ["Comparison", "Row", "compare"]
+__all__ = ["Comparison", "Ranking", "compare"]

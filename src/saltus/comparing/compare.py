@@ -18,7 +18,7 @@ from ..kernels import Kernel
 from ..run import kernel_of, sample
 from ..target import Target
 from ..tuning import tune
-from .comparison import Comparison, Row
+from .comparison import Comparison, Ranking
 from .competitor import Competitor
 from .disagreements import disagreements
 
@@ -68,7 +68,7 @@ def compare(
     if pace is None or math.isinf(pace):
         raise RunError("`seconds` is not usable.", expected="a positive, finite number", found=repr(seconds))
     most_rhat, seed = _read_rhat(most_rhat), read_seed(seed)
-    rows: list[Row] = []
+    rows: list[Ranking] = []
     with make_progress(read_flag(progress, "progress")) as shown:
         for name, target in asked.items():
             contest = _Contest(name, target, num_chains, seed, shown)
@@ -126,11 +126,11 @@ class _Contest:
             for each in self.competitors[:: 1 if number % 2 == 0 else -1]:
                 each.repeat(references)
 
-    def rows(self, most_rhat: float) -> list[Row]:
-        rows = [Row.of(self.name, each, self.tuning[each.name], most_rhat) for each in self.competitors]
+    def rows(self, most_rhat: float) -> list[Ranking]:
+        rows = [Ranking.of(self.name, each, self.tuning[each.name], most_rhat) for each in self.competitors]
         told = disagreements({c.name: c.means() for c, row in zip(self.competitors, rows, strict=True) if row.ranked})
         rows = [row.but(told[row.sampler]) if row.sampler in told else row for row in rows]
-        return rows + [Row.unusable(self.name, name, why) for name, why in self.unusable.items()]
+        return rows + [Ranking.unusable(self.name, name, why) for name, why in self.unusable.items()]
 
 
 def _read_targets(targets: Any) -> dict[str, Target]:

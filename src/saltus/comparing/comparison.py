@@ -16,7 +16,7 @@ _OK = "ok"
 
 
 @dataclass(frozen=True)
-class Row:
+class Ranking:
     """One sampler on one target. Arrays have one number for every repetition.
 
     evaluations: of log_prob, with or without its gradient, in one step of one chain; 0 where a step makes none.
@@ -38,13 +38,13 @@ class Row:
     verdict: str = _OK
 
     @staticmethod
-    def of(target: str, made: Competitor, tuning_seconds: float, most_rhat: float) -> Row:
+    def of(target: str, made: Competitor, tuning_seconds: float, most_rhat: float) -> Ranking:
         each, whole = made.worths(), worth(made.whole())
         ess = np.array([made.chains.num * made.steps / found.steps for found in each])
         calls = made.chains.num * made.steps * made.evaluations
         rhat = whole.rhat
         told = f"R-hat {rhat:.2f}: its chains disagree" if np.isfinite(rhat) else "its chains do not move"
-        return Row(
+        return Ranking(
             target,
             made.name,
             made.kernel,
@@ -61,10 +61,10 @@ class Row:
         )
 
     @staticmethod
-    def unusable(target: str, sampler: str, why: str) -> Row:
-        return Row(target, sampler, verdict=why)
+    def unusable(target: str, sampler: str, why: str) -> Ranking:
+        return Ranking(target, sampler, verdict=why)
 
-    def but(self, verdict: str) -> Row:
+    def but(self, verdict: str) -> Ranking:
         return replace(self, verdict=verdict)
 
     @property
@@ -76,14 +76,14 @@ class Row:
 class Comparison:
     """rows: in the order of targets and samplers as given. most_rhat: the gate."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Ranking, ...]
     most_rhat: float
 
     @property
     def targets(self) -> list[str]:
         return list(dict.fromkeys(row.target for row in self.rows))
 
-    def of(self, target: str | None = None) -> list[Row]:
+    def of(self, target: str | None = None) -> list[Ranking]:
         """Rows of a target, the most effective draws per second first; those that are not ranked last."""
         if target is None and len(self.targets) == 1:
             target = self.targets[0]
@@ -92,7 +92,7 @@ class Comparison:
         rows = [row for row in self.rows if row.target == target]
         return sorted(rows, key=lambda row: (not row.ranked, -_median(row.ess_per_second)))
 
-    def best(self, target: str | None = None) -> Row | None:
+    def best(self, target: str | None = None) -> Ranking | None:
         """The one with the most effective draws per second; None where none is ranked. target: may be left out if there is one."""
         rows = [row for row in self.of(target) if row.ranked]
         return rows[0] if rows else None
@@ -125,7 +125,7 @@ def _median(values: np.ndarray | None) -> float:
 _COLUMNS = ("", "ESS/s", "spread", "ESS/evaluation", "spread", "µs/step", "accept", "R-hat")
 
 
-def _table(name: str, rows: list[Row]) -> str:
+def _table(name: str, rows: list[Ranking]) -> str:
     cells = [_COLUMNS, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_COLUMNS))]
     lines = [name]
@@ -137,7 +137,7 @@ def _table(name: str, rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Ranking) -> tuple[str, ...]:
     if row.ess_per_second is None or row.seconds_per_step is None:
         return (row.sampler, *("-" for _ in _COLUMNS[1:]))
     second, call = row.ess_per_second, row.ess_per_evaluation

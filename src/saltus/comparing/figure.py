@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .comparison import Comparison, Row
+    from .comparison import Comparison, Ranking
 
 _RANKED, _NOT = "#0072B2", "#999999"
 
@@ -32,7 +32,7 @@ def drawn(comparison: Comparison, axes: Any = None) -> Any:
     return axes
 
 
-def _panel(ax: Any, rows: list[Row], values: list[Any], label: str) -> None:
+def _panel(ax: Any, rows: list[Ranking], values: list[Any], label: str) -> None:
     shown = [i for i, each in enumerate(values) if each is not None and np.isfinite(each).all() and (each > 0).all()]
     for i in shown:
         each, ranked = values[i], rows[i].ranked
@@ -50,6 +50,6 @@ def _panel(ax: Any, rows: list[Row], values: list[Any], label: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _label(row: Row) -> str:
+def _label(row: Ranking) -> str:
     name = row.sampler if len(row.sampler) <= 32 else row.sampler[:30] + "..."
     return name if row.ranked else f"{name} (not ranked)"

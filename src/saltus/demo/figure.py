@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._words import significant
-from ..race.race import Row
+from ..race.race import RaceRow
 from .comparison import Comparison, Group
 
 _BLUE, _VERMILLION, _GREY, _FAINT, _INK = "#0072B2", "#D55E00", "#B4B4B4", "#EBEBEB", "#333333"  # two by Okabe and Ito
@@ -15,7 +15,7 @@ _SPREAD = 0.3  # of the sites of a group, to either side
 _FEWEST_BARS, _ROOM = 3, 1.4  # places for bars; the axis, in lengths of the longest, so that words fit behind it
 
 
-def draw(found: Comparison, race: list[Row]) -> Any:
+def draw(found: Comparison, race: list[RaceRow]) -> Any:
     """A matplotlib figure, made without pyplot: no window, no state left behind."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -61,7 +61,7 @@ def _label(group: Group) -> str:
     return "\n".join(", ".join(part) for part in (names[:half], names[half:]) if part)
 
 
-def _race(axes: Any, race: list[Row]) -> None:
+def _race(axes: Any, race: list[RaceRow]) -> None:
     """The fastest at the top."""
     rows = sorted(race, key=lambda row: -row.ess_per_second)
     rates = [row.ess_per_second for row in rows]
@@ -75,6 +75,6 @@ def _race(axes: Any, race: list[Row]) -> None:
     axes.set_title("The race: samplers, tuned and timed")
 
 
-def _told(row: Row) -> str:
+def _told(row: RaceRow) -> str:
     rate = significant(row.ess_per_second) if row.ess_per_second else ""
     return ", ".join(filter(None, (rate, "chosen" if row.chosen else "", row.verdict.partition(":")[0])))

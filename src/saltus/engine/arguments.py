@@ -17,7 +17,7 @@ from .._record import as_choice, as_flag, as_size, default_float
 from ..errors import RunError, SpaceError, TargetError
 from ..spaces import Space
 from ..target import Target
-from .recording import STATS, Recording, code_dtype, rows_per_block, stats_bytes
+from .recording import STATS, Recording, label_dtype, rows_per_block, stats_bytes
 from .samplers import nearest
 
 ADAPTATIONS = ("default", "paper")
@@ -218,7 +218,7 @@ def packed_bytes(recording: Recording, target: Target, settings: Settings) -> fl
         return whole
     bits = math.log2(target.space.num_values)
     space = target.space
-    return whole - space.shown_bytes + space.num_sites * min(bits / 8, code_dtype(space.num_values).itemsize)
+    return whole - space.shown_bytes + space.num_sites * min(bits / 8, label_dtype(space.num_values).itemsize)
 
 
 def check_memory(bytes_needed: float, what: str) -> None:

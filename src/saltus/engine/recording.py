@@ -21,7 +21,7 @@ Row = dict[str, jax.Array]
 _BLOCK_BYTES, _MOST_ROWS = 2**24, 4096
 
 
-def code_dtype(num_values: int) -> np.dtype:
+def label_dtype(num_values: int) -> np.dtype:
     """The smallest unsigned integer type for codes 0..num_values - 1 (or any count below num_values)."""
     return np.min_scalar_type(num_values - 1)
 
@@ -34,7 +34,7 @@ class Recording:
 
     def row(self, kernel: Kernel, target: Target, states: Any, rate: jax.Array, jump: jax.Array, info: Info) -> Row:
         """(chains, ...) of every variable. Rate and jump are means over the steps since the draw before."""
-        sites = code_dtype(target.space.num_sites + 1)
+        sites = label_dtype(target.space.num_sites + 1)
         stats = dict(
             lp=kept_log_prob(kernel, target, states),
             acceptance_rate=rate.astype(jnp.float32),
@@ -56,7 +56,7 @@ class Recording:
 
     def _state(self, target: Target, codes: jax.Array) -> Row:
         if not self.observables:
-            return {"s": codes.astype(code_dtype(target.space.num_values))}
+            return {"s": codes.astype(label_dtype(target.space.num_values))}
         s = target.space.embed(codes)
         return {name: jax.vmap(lambda s, fn=fn: jnp.asarray(fn(s)))(s) for name, fn in self.observables}
 
@@ -69,4 +69,4 @@ def rows_per_block(row_bytes: int) -> int:
 
 def stats_bytes(space: Space, float_bytes: int = 4) -> int:
     """Bytes of STATS per chain and draw, weights not counted."""
-    return float_bytes + 4 + 1 + 4 + code_dtype(space.num_sites + 1).itemsize
+    return float_bytes + 4 + 1 + 4 + label_dtype(space.num_sites + 1).itemsize

@@ -12,7 +12,7 @@ from ..errors import SpaceError, TargetError
 from ..spaces import Space
 from ..target import Target
 from .loop import random_codes
-from .recording import code_dtype
+from .recording import label_dtype
 
 _ATTEMPTS = 100
 
@@ -78,7 +78,7 @@ def read_states(space: Space, states: Any, name: str) -> np.ndarray:
             found=f"shape {given.shape}",
             hint=f"{name}[None] makes a table of one state" if codes.ndim == 1 else f"{name}.reshape(-1, ...) makes rows of it",
         )
-    return codes.astype(code_dtype(space.num_values))
+    return codes.astype(label_dtype(space.num_values))
 
 
 def start_chains(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._words import counted, escaped, listed, show_rhat, significant
 from ..diagnostics.ess import FEWEST_DRAWS
-from .rows import Row
+from .rows import Judgement
 
 if TYPE_CHECKING:
     from .judged import Judged
@@ -208,14 +208,14 @@ def _ess(s: Judged) -> str:
     return f"ESS is below {ESS}: {found}. Enough for a rough mean, not for its error. {more}."
 
 
-def _judged(s: Judged) -> list[Row]:
+def _judged(s: Judged) -> list[Judgement]:
     """Rows that more draws can mend: not those of states where modes or labels are what is apart."""
     told = s.overall[:1] if _switching(s) else [*s.overall, *s.table]
     rows = [row for row in told if not row.undefined and not row.constant]
     return [row for row in rows if row.rhat <= _RHAT_FAR] if _in_modes(s) else rows
 
 
-def _named(s: Judged, rows: list[Row], figures: list[str]) -> str:
+def _named(s: Judged, rows: list[Judgement], figures: list[str]) -> str:
     """'energy 1.13, distance 1.05, 12 of 36 sites (worst 7 with 1.21)'; rows come worst first."""
     overall = {id(row) for row in s.overall}
     told = [f"{_WORDS[row.name]} {figure}" for row, figure in zip(rows, figures, strict=True) if id(row) in overall]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..diagnostics.moves import AcceptanceBin, acceptance_by_changes, together
 from .places import Places, places_of
-from .rows import Row, rows_of, scan, statistic
+from .rows import Judgement, rows_of, scan, statistic
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,8 +29,8 @@ class Judged:
     num_chains: int
     num_draws: int  # of each chain
     numeric: bool  # whether shown values are numbers, rather than names of categories
-    overall: list[Row] = field(default_factory=list)  # lp, and the distance |s - s_0|_1 from the first draw of the first chain
-    table: list[Row] = field(default_factory=list)
+    overall: list[Judgement] = field(default_factory=list)  # lp, and |s - s_0|_1, s_0 the first draw of the first chain
+    table: list[Judgement] = field(default_factory=list)
     num_sites: int = 0  # 0 where states were not kept
     num_components: int = 0  # of states or observables: those of the table, or more
     still: list[str] = field(default_factory=list)  # sites that never change in any chain
@@ -217,7 +217,7 @@ def _came_from_elsewhere(run: Any, name: str, state: np.ndarray, num_chains: int
 def _of_observables(posterior: Any, quick: bool) -> dict[str, Any]:
     variables = {str(name): x.transpose("chain", "draw", ...) for name, x in posterior.data_vars.items()}
     real = {name: x for name, x in variables.items() if x.dtype.kind in "biuf"}
-    rows: list[Row] = []
+    rows: list[Judgement] = []
     for name, x in real.items():
         seen = scan(x, numeric=True, quick=quick)
         labels = [_component(name, x.shape[2:], int(i)) for i in seen.examined]
@@ -234,7 +234,7 @@ def _component(name: str, shape: tuple[int, ...], i: int) -> str:
     return f"{name}[{', '.join(str(j) for j in np.unravel_index(i, shape))}]" if shape else name
 
 
-def _worst_first(row: Row) -> tuple[bool, bool, float, float]:
+def _worst_first(row: Judgement) -> tuple[bool, bool, float, float]:
     return row.constant, not row.undefined, row.ess, -row.rhat
 
 

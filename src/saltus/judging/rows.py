@@ -17,7 +17,7 @@ _MOST_KEPT, _MOST_KEPT_QUICKLY = 2**25, 2**21
 _MOST_ROWS = 2000
 
 
-class Row(NamedTuple):
+class Judgement(NamedTuple):
     """One site, observable or scalar statistic, over all chains.
 
     Numbers have a mean and sd, categories their most frequent value and its share; both are None where draws are NaN or
@@ -91,23 +91,23 @@ def _blocks(draws: Any, size: int) -> Iterator[tuple[slice, np.ndarray]]:
         yield slice(start, start + block.shape[1]), block.reshape(chains, -1, size)
 
 
-def rows_of(names: list[str], x: np.ndarray, moves: np.ndarray, numeric: bool) -> list[Row]:
+def rows_of(names: list[str], x: np.ndarray, moves: np.ndarray, numeric: bool) -> list[Judgement]:
     """One row for each of x (chains, components, draws)."""
     chains, size, num_draws = x.shape
     at_once = max(_COMPUTED_AT_ONCE // (chains * num_draws), 1)
-    found: list[Row] = []
+    found: list[Judgement] = []
     for start in range(0, size, at_once):
         some = slice(start, start + at_once)
         found += _batch(names[some], x[:, some], moves[some], numeric)
     return found
 
 
-def statistic(name: str, x: np.ndarray) -> Row:
+def statistic(name: str, x: np.ndarray) -> Judgement:
     """The row of one scalar (chains, draws)."""
     return rows_of([name], x[:, None], np.count_nonzero(x[:, 1:] != x[:, :-1], keepdims=True).ravel(), numeric=True)[0]
 
 
-def _batch(names: list[str], x: np.ndarray, moves: np.ndarray, numeric: bool) -> list[Row]:
+def _batch(names: list[str], x: np.ndarray, moves: np.ndarray, numeric: bool) -> list[Judgement]:
     pooled = x.swapaxes(0, 1).reshape(x.shape[1], -1)
     described: list[tuple[Any, Any, Any, Any]]
     if numeric:
@@ -117,7 +117,7 @@ def _batch(names: list[str], x: np.ndarray, moves: np.ndarray, numeric: bool) ->
         x = x == np.array([value for _, _, value, _ in described])[:, None]
     worth, agreement = ess_of_chains(x), split_rhat(x)
     numbers = zip(worth.tolist(), agreement.tolist(), moves.tolist(), strict=True)
-    return [Row(name, *told, *found) for name, told, found in zip(names, described, numbers, strict=True)]
+    return [Judgement(name, *told, *found) for name, told, found in zip(names, described, numbers, strict=True)]
 
 
 def _mean_and_sd(x: np.ndarray) -> tuple[float | None, float | None]:

@@ -17,12 +17,12 @@ from ..tuning.tune import tune_from
 from .compiling import seconds_compiling
 from .cost import step_seconds
 from .entrants import Entrant
-from .lap import Course, Lap
 from .practice import MOST_CHAINS, Practice
 from .thinning import needed_steps
+from .trial_run import TrialRun, Trials
 
-BURN_IN_SECONDS, LAP_SECONDS, LONGEST_LAP = 0.1, 0.5, 4.0  # computed, of all chains of a lap
-_ENOUGH_FOR_A_LAP = 200  # effective draws
+BURN_IN_SECONDS, TRIAL_SECONDS, LONGEST_TRIAL = 0.1, 0.5, 4.0  # computed, of all chains of a trial
+_ENOUGH_FOR_A_TRIAL = 200  # effective draws
 _TIE, _NEAR = 0.9, 1.6  # as good as the best; how far behind one may still win
 _FAR_APART = 1.5  # R-hat
 _EFFORT, _TUNING_CHAINS = 0.15, 8
@@ -36,7 +36,7 @@ NOT_NEEDED, NO_MODE_LEFT = "not needed", "it would have to cross between the mod
 class Entry:
     entrant: Entrant
     kernel: Kernel
-    lap: Lap
+    trial: TrialRun
     evaluations: int
     seconds: float
     compile_seconds: float
@@ -48,7 +48,7 @@ class Contest:
 
     target: Target
     settings: Settings
-    course: Course
+    trials: Trials
     deadline: float
     progress: Any
     entered: list[Entry] = field(default_factory=list)
@@ -64,28 +64,28 @@ class Contest:
     # ---- one sampler after the other -----------------------------------------------------------------------------
 
     def burn_in(self, kernel: Kernel) -> None:
-        lap = self.course.burn_in(kernel, BURN_IN_SECONDS)
-        self.spent += self._evaluations(kernel, lap)
+        trial = self.trials.burn_in(kernel, BURN_IN_SECONDS)
+        self.spent += self._evaluations(kernel, trial)
 
     def enter(self, entrant: Entrant) -> None:
-        """Tune, freeze, run a lap, note it. A sampler that cannot be used here is noted as such."""
+        """Tune, freeze, run a trial, note it. A sampler that cannot be used here is noted as such."""
         self.progress.say(f"racing: {entrant.name}")
         began, before, compiled = time.perf_counter(), self.spent, seconds_compiling()
         try:
             kernel = self._tuned(entrant)
-            lap = self.lap(kernel, self._lap_seconds(), _ENOUGH_FOR_A_LAP)
-            if lap.apart:  # chains may only have been on their way: again, and for longer
-                self.course.codes = lap.codes
-                lap = self.lap(kernel, 4 * self._lap_seconds(), 2 * _ENOUGH_FOR_A_LAP)
+            trial = self.try_out(kernel, self._trial_seconds(), _ENOUGH_FOR_A_TRIAL)
+            if trial.apart:  # chains may only have been on their way: again, and for longer
+                self.trials.codes = trial.codes
+                trial = self.try_out(kernel, 4 * self._trial_seconds(), 2 * _ENOUGH_FOR_A_TRIAL)
         except Exception as cause:  # a log_prob that one sampler cannot use, another may
             if entrant is self.last_hope:
                 raise
             self.unusable[entrant.name] = f"cannot be used here: {first_line(cause)}"
             return
         seconds, compiled = time.perf_counter() - began, seconds_compiling() - compiled
-        self.entered.append(Entry(entrant, kernel, lap, self.spent - before, seconds, compiled))
-        if lap.agrees or len(self.entered) == 1:
-            self.course.codes = lap.codes
+        self.entered.append(Entry(entrant, kernel, trial, self.spent - before, seconds, compiled))
+        if trial.agrees or len(self.entered) == 1:
+            self.trials.codes = trial.codes
 
     def _tuned(self, entrant: Entrant) -> Kernel:
         if entrant.nothing_to_tune:
@@ -104,38 +104,38 @@ class Contest:
         common: dict[str, Any] = dict(seed=self.settings.seed, steps=self.tuning_steps, deadline=self.deadline)
         if num > MOST_CHAINS:
             few = min(_TUNING_CHAINS, num_tuning_chains(target))
-            return Chains(np.resize(self.course.codes, (few, self.course.codes.shape[1])), effort=_EFFORT, **common)
+            return Chains(np.resize(self.trials.codes, (few, self.trials.codes.shape[1])), effort=_EFFORT, **common)
         effort = float(np.clip(_EFFORT * _TUNING_CHAINS / num, _EFFORT, 1))
-        codes = self.course.codes[:num]
+        codes = self.trials.codes[:num]
         return Practice(codes, effort=effort, settings=self.settings, given=self.target, frozen=entrant.frozen, **common)
 
-    def lap(self, kernel: Kernel, seconds: float, enough: float) -> Lap:
-        lap = self.course.run(kernel, seconds, enough, self.leading())
-        self.spent += self._evaluations(kernel, lap)
-        return lap
+    def try_out(self, kernel: Kernel, seconds: float, enough: float) -> TrialRun:
+        trial = self.trials.run(kernel, seconds, enough, self.leading())
+        self.spent += self._evaluations(kernel, trial)
+        return trial
 
-    def _lap_seconds(self) -> float:
+    def _trial_seconds(self) -> float:
         """A sixteenth of what the run takes with the best so far, from half a second to four."""
-        return float(np.clip(self.needed() / 16, LAP_SECONDS, LONGEST_LAP)) if self.entered else LAP_SECONDS
+        return float(np.clip(self.needed() / 16, TRIAL_SECONDS, LONGEST_TRIAL)) if self.entered else TRIAL_SECONDS
 
-    def _evaluations(self, kernel: Kernel, lap: Lap) -> int:
-        """Of a lap; a step that makes none counts as one."""
-        return max(kernel.evaluations(self.target), 1) * lap.steps * len(lap.codes)
+    def _evaluations(self, kernel: Kernel, trial: TrialRun) -> int:
+        """Of a trial; a step that makes none counts as one."""
+        return max(kernel.evaluations(self.target), 1) * trial.steps * len(trial.codes)
 
     # ---- is another worth its price? -----------------------------------------------------------------------------
 
     def needed(self) -> float:
         """Seconds that the run takes with the best so far: its warm-up, and the draws asked for or 400 effective ones."""
-        lap = self.winner().lap
-        return (self.settings.num_warmup + needed_steps(lap.worth.steps, self.settings)) * lap.seconds_per_step
+        trial = self.winner().trial
+        return (self.settings.num_warmup + needed_steps(trial.worth.steps, self.settings)) * trial.seconds_per_step
 
     def settled(self) -> bool:
         """Whether no other sampler is worth even being compiled."""
-        return bool(self.entered) and self.winner().lap.agrees and _SAVED * self.needed() <= _COMPILING
+        return bool(self.entered) and self.winner().trial.agrees and _SAVED * self.needed() <= _COMPILING
 
     def why_not(self, entrant: Entrant) -> str:
         """Why another sampler is not worth what it takes to try it; nothing where it is."""
-        if self.tempering and self.winner().lap.agrees:
+        if self.tempering and self.winner().trial.agrees:
             return NO_MODE_LEFT
         price = _COMPILING + (0 if entrant.nothing_to_tune else _TUNED)
         if _SAVED * self.needed() <= price:
@@ -145,7 +145,7 @@ class Contest:
         except Exception:  # it will say so itself when it enters
             return ""
         best = self.winner()
-        if best.lap.agrees and step > 2 * best.lap.worth.steps * best.lap.seconds_per_step:
+        if best.trial.agrees and step > 2 * best.trial.worth.steps * best.trial.seconds_per_step:
             return f"a step takes longer than an effective draw of {best.entrant.name}"
         if not entrant.nothing_to_tune and _SAVED * self.needed() <= price + _TUNING_STEPS * step:
             return "tuning would take longer than it could save"
@@ -159,41 +159,41 @@ class Contest:
     # ---- who leads -----------------------------------------------------------------------------------------------
 
     def leading(self) -> float:
-        return max((e.lap.ess_per_second for e in self.entered if e.lap.agrees), default=0.0)
+        return max((e.trial.ess_per_second for e in self.entered if e.trial.agrees), default=0.0)
 
     def winner(self) -> Entry:
-        moved = [e for e in self.entered if e.lap.jump > 0]
+        moved = [e for e in self.entered if e.trial.jump > 0]
         if not moved:
             return min(self.entered, key=lambda e: e.entrant.simplicity)
-        agreeing = [e for e in moved if e.lap.agrees]
+        agreeing = [e for e in moved if e.trial.agrees]
         if not agreeing:  # R-hat counts in ess_per_second too; but where chains are far apart, only their distance tells
-            near = [e for e in moved if e.lap.worth.rhat <= _FAR_APART]
-            return max(near, key=lambda e: e.lap.ess_per_second) if near else min(moved, key=lambda e: e.lap.worth.rhat)
-        best = max(e.lap.ess_per_second for e in agreeing)
-        return min((e for e in agreeing if e.lap.ess_per_second >= _TIE * best), key=lambda e: e.entrant.simplicity)
+            near = [e for e in moved if e.trial.worth.rhat <= _FAR_APART]
+            return max(near, key=lambda e: e.trial.ess_per_second) if near else min(moved, key=lambda e: e.trial.worth.rhat)
+        best = max(e.trial.ess_per_second for e in agreeing)
+        return min((e for e in agreeing if e.trial.ess_per_second >= _TIE * best), key=lambda e: e.entrant.simplicity)
 
     def apart(self) -> bool:
         """Whether samplers move, and the chains of none agree."""
-        return any(e.lap.apart for e in self.entered) and not any(e.lap.agrees for e in self.entered)
+        return any(e.trial.apart for e in self.entered) and not any(e.trial.agrees for e in self.entered)
 
     def modes_seen(self) -> bool:
         """Whether chains are apart although their energies agree."""
-        return self.apart() and self.winner().lap.energies_agree
+        return self.apart() and self.winner().trial.energies_agree
 
-    def final_heat(self) -> None:
+    def once_more(self) -> None:
         """Those near the best run once more, for longer, where the run is long enough to gain by it.
 
-        Among them are those whose chains did not agree but had too few steps to: their second lap counts alone.
+        Among them are those whose chains did not agree but had too few steps to: their second trial counts alone.
         """
-        agreed = [e for e in self.entered if e.lap.agrees or e.lap.too_short]
-        near = [e for e in agreed if e.lap.ess_per_second * _NEAR >= self.leading()]
-        seconds = 2 * self._lap_seconds()
+        agreed = [e for e in self.entered if e.trial.agrees or e.trial.too_short]
+        near = [e for e in agreed if e.trial.ess_per_second * _NEAR >= self.leading()]
+        seconds = 2 * self._trial_seconds()
         for entry in near if len(near) > 1 and self.needed() > 4 * seconds else ():
             if not self.late():
                 self.progress.say(f"racing: {entry.entrant.name}, once more")
                 before = self.spent
-                later = self.lap(entry.kernel, seconds, 4 * _ENOUGH_FOR_A_LAP)
-                entry.lap = entry.lap.and_then(later) if entry.lap.agrees else later
+                later = self.try_out(entry.kernel, seconds, 4 * _ENOUGH_FOR_A_TRIAL)
+                entry.trial = entry.trial.and_then(later) if entry.trial.agrees else later
                 entry.evaluations += self.spent - before
 
 

@@ -67,7 +67,7 @@ class Entrant:
 
 
 @dataclass
-class Field:
+class Entrants:
     """first: what must be tried. others: for when those are slow. out: {name: why not}."""
 
     first: list[Entrant]
@@ -76,7 +76,7 @@ class Field:
     doubt: str = ""
 
 
-def find_entrants(target: Target, doubt: str, usable: bool = True, asked: Sequence[Any] = (AUTO,)) -> Field:
+def find_entrants(target: Target, doubt: str, usable: bool = True, asked: Sequence[Any] = (AUTO,)) -> Entrants:
     """Every sampler of the package that applies, where `asked` says "auto", and those it names.
 
     doubt: why the target's own local model cannot be trusted, nothing where it can; usable: whether there is one at all.
@@ -92,7 +92,7 @@ def find_entrants(target: Target, doubt: str, usable: bool = True, asked: Sequen
         models.reverse()  # samplers with a bad guide are slow, not wrong: they enter last
     first, others = _stages(ours, models)
     wanted, variants = _asked_for(named, models, usable)
-    return Field(first + wanted, others + variants, out, doubt)
+    return Entrants(first + wanted, others + variants, out, doubt)
 
 
 def _stages(ours: list[Entrant], models: list[str | None]) -> tuple[list[Entrant], list[Entrant]]:

@@ -28,10 +28,10 @@ from ..kernels import Kernel, samplers
 from ..target import Target
 from .compiling import seconds_compiling
 from .contest import NOT_NEEDED, Contest, Entry, first_line
-from .entrants import Entrant, Field, find_entrants, package_entrants, simplest
+from .entrants import Entrant, Entrants, find_entrants, package_entrants, simplest
 from .escalation import temper
-from .lap import STARTS, Course
 from .local_check import check
+from .trial_run import STARTS, Trials
 
 FEWEST_WARMUP = 100  # steps: with fewer nothing is tuned or raced
 LATE = "half of the time limit was over"
@@ -39,7 +39,7 @@ _LEAST_LIMIT = 15.0  # seconds of a time limit that leave time for a race
 
 
 @dataclass
-class Row:
+class RaceRow:
     """One line of the table. steps: per effective draw, by the worst statistic."""
 
     sampler: str
@@ -64,7 +64,7 @@ class Race:
 
     kernel: Kernel
     codes: np.ndarray
-    rows: list[Row]
+    rows: list[RaceRow]
     paragraph: str
     steps_per_effective: float = 0.0
     evaluations: int = 0
@@ -91,14 +91,14 @@ def race(
         why = f"a time limit of less than {_LEAST_LIMIT:g} s leaves no time for one"
         return _without_a_race(target, asked, codes[: settings.num_chains], why, "the race")
     half = now + (deadline - now) / 2
-    contest = Contest(target, settings, Course(target, settings, codes, deadline=half), half, progress)
+    contest = Contest(target, settings, Trials(target, settings, codes, deadline=half), half, progress)
     entrants = _raced(contest, asked, initial)
     if not contest.entered and contest.unusable:
         found = "; ".join(f"{name} {why}" for name, why in contest.unusable.items())
         raise KernelError("No sampler can be used here.", expected="one that can sample this target", found=found)
     if not contest.entered:  # compiling and burning in took all of the time
-        return _without_a_race(target, asked, contest.course.codes[: settings.num_chains], LATE, "the race")
-    contest.final_heat()
+        return _without_a_race(target, asked, contest.trials.codes[: settings.num_chains], LATE, "the race")
+    contest.once_more()
     return _finished(contest, entrants)
 
 
@@ -116,7 +116,7 @@ def _spread_starts(target: Target, settings: Settings, initial: Any) -> np.ndarr
     return np.concatenate([codes, spread[num:]])
 
 
-def _raced(contest: Contest, asked: Sequence[Any], initial: Any) -> Field:
+def _raced(contest: Contest, asked: Sequence[Any], initial: Any) -> Entrants:
     """Every sampler that is worth it has entered; who did not, and why."""
     target, guide, alone = contest.target, _guide(contest.target), tuple(asked) == (AUTO,)
     contest.progress.say("burning in")
@@ -138,12 +138,12 @@ def _raced(contest: Contest, asked: Sequence[Any], initial: Any) -> Field:
     return entrants
 
 
-def _not_needed(entrants: Field, guide: Entrant) -> Field:
+def _not_needed(entrants: Entrants, guide: Entrant) -> Entrants:
     entrants.out |= {e.name: NOT_NEEDED for e in (*entrants.first, *entrants.others) if e.name != guide.name}
     return entrants
 
 
-def _consider(contest: Contest, entrants: Field, entrant: Entrant, must: bool = False) -> None:
+def _consider(contest: Contest, entrants: Entrants, entrant: Entrant, must: bool = False) -> None:
     """Let it enter, or note why not. Where modes were seen, the best so far is tempered before others are tried."""
     if any(entrant.name == entry.entrant.name for entry in contest.entered):
         return
@@ -166,7 +166,7 @@ def _guide(target: Target) -> Entrant:
     return next(e for e in package_entrants(target) if not e.guided)
 
 
-def _last_hope(entrants: Field) -> Entrant | None:
+def _last_hope(entrants: Entrants) -> Entrant | None:
     """Of the package, the simplest that enters at once and does without a local model: where it fails, log_prob does."""
     ours = samplers().values()
     return min((e for e in entrants.first if not e.guided and e.kind in ours), key=lambda e: e.simplicity, default=None)
@@ -176,7 +176,7 @@ def _why_not(contest: Contest, entrant: Entrant) -> str:
     """Why this one does not enter."""
     if not contest.entered:
         return ""
-    if not any(entry.lap.jump > 0 for entry in contest.entered):
+    if not any(entry.trial.jump > 0 for entry in contest.entered):
         return "" if entrant.needs_values_only else "nothing moves here"  # they move if anything can
     if entrant.last_resort:
         return "a last resort"
@@ -199,23 +199,23 @@ def _doubt(target: Target, settings: Settings, initial: Any) -> tuple[str, bool]
     return "" if found.trustworthy or nothing_to_see else found.advice, True
 
 
-def _row(entry: Entry, chosen: bool) -> Row:
-    lap = entry.lap
+def _row(entry: Entry, chosen: bool) -> RaceRow:
+    trial = entry.trial
     verdict = ""
-    if not lap.jump > 0:
+    if not trial.jump > 0:
         verdict = "never moved"
-    elif not lap.agrees:
-        verdict = f"{'too slow to tell' if lap.too_short else 'chains disagree'} (R-hat {lap.worth.rhat:.2f})"
-    return Row(
+    elif not trial.agrees:
+        verdict = f"{'too slow to tell' if trial.too_short else 'chains disagree'} (R-hat {trial.worth.rhat:.2f})"
+    return RaceRow(
         sampler=entry.entrant.name,
         kernel=repr(entry.kernel),
-        ess_per_second=lap.ess_per_second,
-        steps=lap.worth.steps,
-        worst=lap.worth.worst,
-        rhat=lap.worth.rhat,
-        steps_per_second=1 / lap.seconds_per_step,
-        acceptance=lap.acceptance,
-        jump=lap.jump,
+        ess_per_second=trial.ess_per_second,
+        steps=trial.worth.steps,
+        worst=trial.worth.worst,
+        rhat=trial.worth.rhat,
+        steps_per_second=1 / trial.seconds_per_step,
+        acceptance=trial.acceptance,
+        jump=trial.jump,
         evaluations=entry.evaluations,
         compile_seconds=entry.compile_seconds,
         seconds=entry.seconds,
@@ -232,15 +232,15 @@ def _without_a_race(target: Target, asked: Sequence[Any], codes: np.ndarray, why
     return Race(taken.start, codes, [], told, cut=cut)
 
 
-def _finished(contest: Contest, entrants: Field) -> Race:
+def _finished(contest: Contest, entrants: Entrants) -> Race:
     from .verdict import paragraph
 
     won, num = contest.winner(), contest.settings.num_chains
     rows = [_row(entry, entry is won) for entry in contest.entered]
-    rows += [Row(name, "", verdict=why) for name, why in contest.unusable.items()]
-    steps = won.lap.worth.steps if np.isfinite(won.lap.worth.steps) else 0.0
+    rows += [RaceRow(name, "", verdict=why) for name, why in contest.unusable.items()]
+    steps = won.trial.worth.steps if np.isfinite(won.trial.worth.steps) else 0.0
     seconds, compiling = time.perf_counter() - contest.began, seconds_compiling() - contest.compiled
     cost = f"The race made {contest.spent} evaluations of log_prob and took {seconds:.1f} s, {compiling:.1f} s of them compiling."
     cut = "the race" if LATE in entrants.out.values() else ""
     told = " ".join(filter(None, [paragraph(rows, entrants.out, entrants.doubt), contest.tempering, cost]))
-    return Race(won.kernel, won.lap.codes[:num], rows, told, steps, contest.spent, cut)
+    return Race(won.kernel, won.trial.codes[:num], rows, told, steps, contest.spent, cut)

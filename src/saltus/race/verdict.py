@@ -9,10 +9,10 @@ from typing import Any
 from .._words import aligned, counted, significant
 from ..errors import SaltusError
 from .contest import NOT_NEEDED
-from .race import Row
+from .race import RaceRow
 
 
-def paragraph(rows: list[Row], out: dict[str, str], doubt: str) -> str:
+def paragraph(rows: list[RaceRow], out: dict[str, str], doubt: str) -> str:
     """Who won, by how much, and why not the others."""
     won = next(row for row in rows if row.chosen)
     chose = "was good enough to need no race" if len(rows) == 1 else f"won a race of {counted(len(rows), 'sampler')}"
@@ -34,7 +34,7 @@ def paragraph(rows: list[Row], out: dict[str, str], doubt: str) -> str:
     return " ".join(told)
 
 
-def _why(won: Row, rows: list[Row]) -> str:
+def _why(won: RaceRow, rows: list[RaceRow]) -> str:
     others = [row for row in rows if row is not won and row.ess_per_second > 0 and not row.verdict]
     if "R-hat" in won.verdict:
         return f"no sampler's chains agree yet, and its are the nearest to it (R-hat {won.rhat:.2f}); expect to need a longer run"
@@ -51,9 +51,9 @@ def _why(won: Row, rows: list[Row]) -> str:
 
 
 class RaceTable:
-    """The race of a run; `print` it. rows: a `Row` for every sampler that raced, in the order in which they did."""
+    """The race of a run; `print` it. rows: a `RaceRow` for every sampler that raced, in the order in which they did."""
 
-    def __init__(self, rows: list[Row], paragraph: str):
+    def __init__(self, rows: list[RaceRow], paragraph: str):
         self.rows, self.paragraph = rows, paragraph
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class RaceTable:
     __repr__ = __str__
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: RaceRow) -> list[str]:
     if not row.kernel:
         return [row.sampler, *["-"] * 6]
     rate = significant(row.ess_per_second) if row.ess_per_second else "-"
@@ -81,7 +81,7 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _said(row: Row) -> str:
+def _said(row: RaceRow) -> str:
     """R-hat has a column of its own."""
     verdict = row.verdict.partition(" (R-hat")[0]
     return ", but ".join(filter(None, ["chosen", verdict])) if row.chosen else verdict
@@ -97,5 +97,5 @@ def race_of(run: Any) -> RaceTable:
             found=str(getattr(run, "attrs", {}).get("sampler", type(run).__name__)),
         )
     told: list[dict[str, Any]] = [{k: math.inf if v is None else v for k, v in row.items()} for row in json.loads(text)]
-    rows = [Row(**row) for row in told]
+    rows = [RaceRow(**row) for row in told]
     return RaceTable(rows, str(run.attrs["tuning"]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .._words import WIDTH, aligned, counted, listed, show_rhat, significant
 from ..diagnostics.ess import FEWEST_DRAWS
 from ..judging.doubts import point_mass, why_incomplete
-from ..judging.rows import Row
+from ..judging.rows import Judgement
 
 if TYPE_CHECKING:
     from .summary import Summary
@@ -115,7 +115,7 @@ def _rate(x: float | None, unknown: str) -> str:
     return unknown if x is None else significant(x)
 
 
-def _worth(s: Summary, row: Row) -> list[str]:
+def _worth(s: Summary, row: Judgement) -> list[str]:
     """ESS and R-hat, or the word for why there are none."""
     if row.undefined:
         return ["undefined", "-"]
@@ -126,11 +126,11 @@ def _worth(s: Summary, row: Row) -> list[str]:
     return [significant(row.ess), show_rhat(row.rhat)]
 
 
-def _mean_and_sd(row: Row, scale: float) -> list[str]:
+def _mean_and_sd(row: Judgement, scale: float) -> list[str]:
     return [_fixed(x, scale) for x in (row.mean, row.sd)]
 
 
-def _own_scale(row: Row) -> float:
+def _own_scale(row: Judgement) -> float:
     return row.sd or abs(row.mean or 0)
 
 
@@ -159,7 +159,7 @@ def _sites(s: Summary) -> list[str]:
     return [f"  Worst {kind}s first{some}", *lines, *([more] if left else [])]
 
 
-def _site_cells(s: Summary, rows: list[Row]) -> list[list[str]]:
+def _site_cells(s: Summary, rows: list[Judgement]) -> list[list[str]]:
     """Sites share their decimals, three where values are near one; every observable has its own scale."""
     largest = max(max(abs(row.mean or 0), row.sd or 0) for row in rows)
     common = largest / 10 if largest >= 1 else largest

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .._words import listed, significant
-from ..judging.rows import Row
+from ..judging.rows import Judgement
 from . import report_pictures as pictures
 from .report_looked import Variable
 
@@ -27,7 +27,7 @@ class Marginal(NamedTuple):
     legend: list[tuple[str, str]]
 
 
-def marginals(variables: list[Variable], table: list[Row]) -> list[Marginal]:
+def marginals(variables: list[Variable], table: list[Judgement]) -> list[Marginal]:
     """One for each variable, in order."""
     ess = {row.name: row.ess for row in table}
     found = [_marginal(v, ess) for v in variables[:_MOST_VARIABLES]]

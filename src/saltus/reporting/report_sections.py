@@ -14,7 +14,7 @@ from ..diagnostics.ess import FEWEST_DRAWS
 from ..diagnostics.weights import weights
 from ..judging import VERDICTS, Judged, verdict_of
 from ..judging.doubts import point_mass, what_to_doubt, why_incomplete
-from ..judging.rows import Row
+from ..judging.rows import Judgement
 from ..race import race_of
 from . import report_pictures as pictures
 from .report_looked import Looked
@@ -154,7 +154,7 @@ def _ranks(seen: Looked) -> list[dict[str, Any]]:
     return found
 
 
-def _worth(s: Judged, row: Row) -> tuple[str, str]:
+def _worth(s: Judged, row: Judgement) -> tuple[str, str]:
     if row.undefined:
         return "undefined", "–"
     if s.num_draws < FEWEST_DRAWS:
@@ -169,12 +169,12 @@ def _overall(s: Judged) -> list[dict[str, Any]]:
     return [{**_cells(s, row), "name": labels.get(row.name, row.name), "rate": _rate(s, row)} for row in s.overall]
 
 
-def _rate(s: Judged, row: Row) -> str:
+def _rate(s: Judged, row: Judgement) -> str:
     rate = s.ess_per_second[row.name]
     return "–" if rate is None or not row.ess > 0 else significant(rate)
 
 
-def _cells(s: Judged, row: Row) -> dict[str, Any]:
+def _cells(s: Judged, row: Judgement) -> dict[str, Any]:
     ess, rhat = _worth(s, row)
     told = row.mean if row.share is None else row.share
     return {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Summary(Judged):
     """What a run amounts to; `print` it. For scripts:
 
-    table: rows (`Row`: name, mean, sd, ess, rhat, moves, ...), the worst first and constants last; ess, rhat,
+    table: rows (`Judgement`: name, mean, sd, ess, rhat, moves, ...), the worst first and constants last; ess, rhat,
     ess_per_second, ess_per_evaluation: {"lp": ..., "distance": ...}; doubts: sentences, none where nothing stands out;
     verdict: one word for the gravest of them, as in `run.attrs["verdict"]` (docs/runs.md lists them).
     """

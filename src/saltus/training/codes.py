@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.recording import code_dtype
+from ..engine.recording import label_dtype
 from ..engine.starts import read_states
 from ..errors import SpaceError
 from ..spaces import Space
@@ -23,7 +23,7 @@ def read_codes(space: Space, states: Any, name: str) -> np.ndarray:
         codes = space.encode(states, name)
         if codes.ndim != 2 or not len(codes):
             raise SpaceError(f"`{name}` is not a table of states.", expected="one state a row", found=f"shape {codes.shape}")
-        return codes.astype(code_dtype(space.num_values))
+        return codes.astype(label_dtype(space.num_values))
     quick = _whole_numbers(space, states)
     return read_states(space, states, name) if quick is None else quick
 
@@ -38,7 +38,7 @@ def _whole_numbers(space: Space, states: Any) -> np.ndarray | None:
     start, step = float(table[0]), float(table[1] - table[0])
     if not (start.is_integer() and step.is_integer() and np.array_equal(table, start + step * np.arange(len(table)))):
         return None
-    dtype = code_dtype(space.num_values)
+    dtype = label_dtype(space.num_values)
     if states.dtype == dtype and start == 0 and step == 1:
         return states if states.max() < space.num_values else None
     codes = np.empty(states.shape, dtype)

@@ -17,7 +17,7 @@ from .._compiling import program
 from .._record import changed, default_float, record, static
 from ..engine.keys import TRAINING, chain_key
 from ..engine.loop import step_chains
-from ..engine.recording import code_dtype
+from ..engine.recording import label_dtype
 from ..engine.states import kept_codes
 from ..kernels import Kernel, begin
 from ..target import Target
@@ -183,4 +183,4 @@ def _mixed(average: Any, new: Any, decay: jax.Array) -> Any:
 def first_chains(fresh: Fresh, num: int, num_values: int, words: jax.Array) -> jax.Array:
     """(num, d) the chains of a new buffer."""
     keys = jax.vmap(lambda c: chain_key(words, TRAINING, c))(1 + jnp.arange(num))
-    return jax.vmap(fresh.draw)(keys).astype(code_dtype(num_values))
+    return jax.vmap(fresh.draw)(keys).astype(label_dtype(num_values))

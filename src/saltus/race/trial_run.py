@@ -1,4 +1,4 @@
-"""A lap: some steps of a frozen kernel by the run's own compiled loop, and what they are worth. How long it is no clock decides."""
+"""A trial run: steps of a frozen kernel by the compiled loop of the run, and what they are worth. No clock decides its length."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _APART = 0x9E3779B97F4A7C15  # between the seeds of the turns
 
 
 @dataclass
-class Lap:
+class TrialRun:
     """What was measured of one kernel.
 
-    seconds_per_step: of the run's chains, computed (`cost`). codes: (starts, d) where the chains of the lap ended.
+    seconds_per_step: of the run's chains, computed (`cost`). codes: (starts, d) where the chains of the trial ended.
     energies_agree: whether the energies' R-hat is small; states may still be apart. told: what the kernel counted itself, or None.
     """
 
@@ -64,15 +64,15 @@ class Lap:
         """Whether its chains moved enough to tell, and disagree."""
         return self.jump > 0 and not self.agrees and not self.too_short
 
-    def and_then(self, later: Lap) -> Lap:
-        """Both laps as one: effective draws add up, and the later says whether chains agree."""
+    def and_then(self, later: TrialRun) -> TrialRun:
+        """Both trials as one: effective draws add up, and the later says whether chains agree."""
         steps = self.steps + later.steps
         each = self.steps / self.worth.steps + later.steps / later.worth.steps
         return replace(later, worth=replace(later.worth, steps=steps / each), steps=steps)
 
 
 @dataclass
-class Course:
+class Trials:
     """The run's compiled loop, before the run, for at least sixteen chains: the loop takes them by turns, as many as the run has.
 
     What compiles here need not compile again.
@@ -80,8 +80,8 @@ class Course:
 
     target: Target
     settings: Settings
-    codes: np.ndarray  # (starts, d) where the next lap starts
-    steps: int = 0  # of all laps, so that no key is used twice
+    codes: np.ndarray  # (starts, d) where the next trial starts
+    steps: int = 0  # of all trials, so that no key is used twice
     references: np.ndarray | None = None  # codes of `reference_chains`
     deadline: float = np.inf
 
@@ -90,17 +90,17 @@ class Course:
         """Loops that all starts take."""
         return -(-len(self.codes) // self.settings.num_chains)
 
-    def burn_in(self, kernel: Kernel, seconds: float) -> Lap:
+    def burn_in(self, kernel: Kernel, seconds: float) -> TrialRun:
         """Go from wherever the chains are to states worth measuring distances from. seconds: computed, at most."""
-        lap = self.run(kernel, seconds, enough=0)
-        self.codes = lap.codes
+        trial = self.run(kernel, seconds, enough=0)
+        self.codes = trial.codes
         self.references = self.codes[reference_chains(len(self.codes))]
-        return lap
+        return trial
 
-    def run(self, kernel: Kernel, seconds: float, enough: float = np.inf, leader: float = 0.0) -> Lap:
+    def run(self, kernel: Kernel, seconds: float, enough: float = np.inf, leader: float = 0.0) -> TrialRun:
         """Steps until they are worth `enough`, or hopeless beside the leader's effective draws a second, or all is used up.
 
-        seconds: of all starts, computed. Only a deadline that is over ends a lap by the clock.
+        seconds: of all starts, computed. Only a deadline that is over ends a trial by the clock.
         """
         running = _Running(self, kernel)
         per_step = running.seconds_per_step * self.turns
@@ -115,7 +115,7 @@ class Course:
                 over |= len(self.codes) * running.steps >= enough * found.steps and found.rhat <= AGREED
                 over |= running.steps >= most / 8 and rate * _HOPELESS < leader
             if bool(agree(np.array(over))):
-                return running.lap(found)
+                return running.trial(found)
             chunk = min(running.steps, max(most - running.steps, 1))
 
 
@@ -123,27 +123,27 @@ class Course:
 class _Running:
     """One kernel's chains between two chunks."""
 
-    course: Course
+    trials: Trials
     kernel: Kernel
     steps: int = 0
     statistics: dict[str, list[np.ndarray]] = field(default_factory=dict)
     moves: list[tuple[float, float, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        settings, target, recording = self.course.settings, self.course.target, Recording()
+        settings, target, recording = self.trials.settings, self.trials.target, Recording()
         self.rows = block_rows(recording, target, settings)
         self.teams = []
-        for turn in range(self.course.turns):
+        for turn in range(self.trials.turns):
             own = replace(settings, seed=(settings.seed + turn * _APART) % 2**64)
             chains = Chains(own, recording, self.kernel, target, self.rows)
-            chains.start(self.course.codes[turn * settings.num_chains :][: settings.num_chains])
+            chains.start(self.trials.codes[turn * settings.num_chains :][: settings.num_chains])
             self.teams.append(chains)
         self.seconds_per_step = loop_seconds(self.teams[0])
 
     def advance(self, num: int) -> None:
         """Steps; they fill the block from its beginning."""
         while num > 0:
-            some, t = min(num, self.rows), self.course.steps + self.steps
+            some, t = min(num, self.rows), self.trials.steps + self.steps
             found = []
             for chains in self.teams:
                 chains.step(RACING, t, some, start=t)
@@ -154,9 +154,9 @@ class _Running:
             num -= some
 
     def _note(self, block: dict[str, np.ndarray], num: int) -> None:
-        course = self.course
-        references = course.codes[reference_chains(len(course.codes))] if course.references is None else course.references
-        for name, x in series(course.target.space, block["s"], block["lp"], references).items():
+        trials = self.trials
+        references = trials.codes[reference_chains(len(trials.codes))] if trials.references is None else trials.references
+        for name, x in series(trials.target.space, block["s"], block["lp"], references).items():
             self.statistics.setdefault(name, []).append(x)
         self.moves.append((float(block["acceptance_rate"].mean()), float(block["jump"].mean()), num))
 
@@ -167,17 +167,17 @@ class _Running:
     def worth(self) -> Worth:
         return worth(self._later())
 
-    def lap(self, found: Worth) -> Lap:
-        self.course.steps += self.steps
+    def trial(self, found: Worth) -> TrialRun:
+        self.trials.steps += self.steps
         acceptance, jump, num = (np.array(column) for column in zip(*self.moves, strict=True))
         energy = self._later()[ENERGY]
-        return Lap(
+        return TrialRun(
             found,
             self.steps,
             self.seconds_per_step,
             float(acceptance @ num / num.sum()),
             float(jump @ num / num.sum()),
-            self.course.settings.num_chains,
+            self.trials.settings.num_chains,
             np.concatenate([chains.codes() for chains in self.teams]).astype(np.int32),  # as starts are: one program begins at both
             energy.shape[1] < 4 or np.ptp(energy) == 0 or float(split_rhat(energy)) <= AGREED,
             self._told(),
