@@ -93,7 +93,10 @@ def _read(target: Target, where: Any, values: Any) -> tuple[np.ndarray, np.ndarr
     per_site = {i: piece for piece in space.pieces for i in range(piece.sites.start, piece.sites.stop)}
     given = np.asarray(as_array(values, "values", TargetError, f"{len(sites)} values, one for each site"))
     if given.shape not in ((), sites.shape):
-        raise TargetError("`values` does not fit `sites`.", expected=f"one value, or {len(sites)}", found=f"shape {given.shape}")
+        several = "a target has one set; for several: [sample(target.clamp(sites, v), kernel, num_chains=1) for v in values]"
+        hint = several + ", which compiles once" if given.ndim == 2 and given.shape[1] == len(sites) else ""
+        found = f"shape {given.shape}"
+        raise TargetError("`values` does not fit `sites`.", expected=f"one value, or {len(sites)}", found=found, hint=hint)
     codes = [_code(per_site[int(i)].space, v, int(i)) for i, v in zip(sites, np.broadcast_to(given, sites.shape), strict=True)]
     return sites, np.array(codes, np.int32)
 

@@ -216,7 +216,8 @@ class Target:
 
         sites: numbers or names of sites, a mask, or {part: values} of a product. values: as a person reads them, one or one each.
         A fixed site costs nothing in proposals. `run["constant_data"]` shows the values; `free` says which sites are left;
-        `whole(states)` puts states of the free sites and the fixed values together.
+        `whole(states)` puts states of the free sites and the fixed values together. Other values of the same sites compile
+        nothing again: for a set of values for each chain, sample one chain of each.
         Raises TargetError or SpaceError where a site or a value is not there.
         """
         return clamp(self, sites, values)

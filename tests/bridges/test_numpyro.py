@@ -102,6 +102,32 @@ def test_a_block_of_numpyros_own_gibbs():
     np.testing.assert_allclose(seen, inclusion(X.astype(float), y.astype(float)), atol=0.08)
 
 
+def impossible_at_random(y):
+    """Annotators who know the class of an item, or spam: nearly every random state has log-probability -inf."""
+    with numpyro.plate("items", len(y), dim=-2):
+        c = numpyro.sample("c", dist.Categorical(jnp.full(3, 1 / 3)))
+        with numpyro.plate("positions", y.shape[1]):
+            s = numpyro.sample("s", dist.Bernoulli(0.7))
+            probs = jnp.where(s[..., None] == 0, jax.nn.one_hot(c, 3), 1 / 3)
+            numpyro.sample("y", dist.Categorical(probs), obs=y)
+
+
+def with_a_scale(y):
+    impossible_at_random(y)
+    numpyro.sample("scale", dist.HalfNormal(1.0))
+
+
+@pytest.mark.parametrize("model", [impossible_at_random, with_a_scale])
+def test_starts_where_nearly_every_state_is_impossible(model):
+    y = np.random.default_rng(2).integers(0, 3, (12, 4))
+    asked = dict(sampler=SWEEP, num_draws=1500, num_warmup=100, num_chains=2, progress=False)
+    run = bridge.sample(model, y, **asked)
+    each = np.stack([0.3 * (y == k) + 0.7 / 3 for k in range(3)]).prod(-1)  # (classes, items), spam summed out
+    p = each / each.sum(0)
+    for k in range(3):
+        np.testing.assert_allclose((run.posterior.c.values[..., 0] == k).mean((0, 1)), p[k], atol=0.1)
+
+
 def message(model, *args, call=bridge.sample):
     with pytest.raises(saltus.SaltusError) as caught:
         call(model, *args)

@@ -1,5 +1,7 @@
 """PyMC models as their authors write them, against exact answers; and errors that name the variable."""
 
+import warnings
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -51,6 +53,23 @@ def test_a_truncated_count():
     values = np.arange(13)
     p = stats.poisson.pmf(values, 4.0) * stats.norm.pdf(5.2, values, 1.0)
     assert abs(float(run.posterior.n.mean()) - (p / p.sum()) @ values) < 0.06
+
+
+def test_values_that_are_missing_from_data():
+    """Of a Bernoulli as they are; of a count with the bound that the error asks for."""
+    holes = np.array([False, True, False, False])
+    with pm.Model() as model, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        pm.Bernoulli("right", np.array([0.5, 0.8, 0.5, 0.5]), observed=np.ma.masked_array([1, 0, 1, 0], holes))
+        pm.Truncated("n", pm.Poisson.dist(3.0), upper=9, observed=np.ma.masked_array([2, 0, 4, 1], holes))
+    run = bridge.sample(model, sampler=saltus.Gibbs("systematic"), num_draws=1500, num_warmup=10, progress=False)
+    assert abs(float(run.posterior.right_unobserved.mean()) - 0.8) < 0.03
+    p = stats.poisson.pmf(np.arange(10), 3.0)
+    assert abs(float(run.posterior.n_unobserved.mean()) - (p / p.sum()) @ np.arange(10)) < 0.15
+    with pm.Model() as unbounded, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
+        pm.Poisson("n", 3.0, observed=np.ma.masked_array([2, 0, 4, 1], holes))
+    assert "pm.Truncated('n', pm.Poisson.dist(...), upper=100, observed=...)" in message(unbounded)
 
 
 def message(model):

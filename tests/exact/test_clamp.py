@@ -7,6 +7,7 @@ import pytest
 from grid import assert_exact
 
 import saltus
+from saltus.engine.loop import advance
 from saltus.testing import rugged, stationary
 
 PRODUCT = saltus.Product(a=saltus.Binary(2), b=saltus.Categorical(2, 3))
@@ -79,3 +80,20 @@ def test_bad_clamps():
     assert "parts that are not there" in message({"c": [1]})
     assert "nothing is left" in message([0, 1, 2, 3], 0)
     assert "not one state" in message({"a": [[0, 1], [1, 0]]})
+
+
+def test_a_set_of_values_for_each_chain_is_a_loop_that_compiles_once():
+    whole, kernel = rugged(saltus.Binary(4)), saltus.Gibbs("systematic")
+    values = [[0, 1], [1, 1], [1, 0]]
+    with pytest.raises(saltus.TargetError, match="for v in values"):
+        whole.clamp([1, 3], values)
+    asked = dict(num_chains=1, num_draws=400, num_warmup=10, thin=1, progress=False)
+    targets = [whole.clamp([1, 3], v) for v in values]
+    advance.forget()
+    runs = [saltus.sample(target, kernel, **asked) for target in targets]
+    assert advance._cache_size() == 1
+    for run, target, fixed in zip(runs, targets, values, strict=True):
+        p = conditional(whole, [1, 3], fixed)
+        seen = np.bincount(run.posterior.s.values.reshape(-1, 2) @ [2, 1], minlength=4) / 400
+        np.testing.assert_allclose(seen, p, atol=0.12)
+        assert target.whole(run.posterior.s.values)[0, 0, [1, 3]].tolist() == fixed

@@ -73,6 +73,7 @@ class Search:
     squares: jax.Array
 
 
+@program(once=True)
 def start(kernel: Kernel, target: Target, codes: jax.Array, theta: jax.Array, keys: jax.Array) -> Chain:
     """(chains, ...) at these codes and θ."""
     return jax.vmap(lambda c, t, k: Chain(begin(kernel, at(target, t), c, k), t))(codes, theta, keys)

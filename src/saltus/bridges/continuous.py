@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compiling import program
 from .._record import default_float, shown
 from ..errors import TargetError
 
@@ -134,6 +135,12 @@ class Continuous:
         """log |dx/dθ|."""
         each = [jnp.asarray(t.log_det(u), theta.dtype) for t, u in zip(self.transforms, self._parts(theta), strict=True)]
         return sum(each, jnp.zeros((), theta.dtype))
+
+
+@program(once=True, static_argnums=0)
+def constrained_draws(continuous: Continuous, theta: jax.Array) -> Any:
+    """The variables, of θ (chains, draws, n)."""
+    return jax.vmap(jax.vmap(continuous.constrained))(theta)
 
 
 def read_continuous(given: Any, transforms: Any) -> Continuous:

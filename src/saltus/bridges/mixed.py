@@ -24,7 +24,7 @@ from ..run.layout import Layout
 from ..run.outcome import kernel_group, saltus_version
 from ..target import Target
 from .alternating import Nuts, draw
-from .continuous import read_continuous
+from .continuous import constrained_draws, read_continuous
 from .joint import joint_target
 from .needed import needed
 from .warmup import Warmup
@@ -92,8 +92,7 @@ def mixed(
     depth = as_size(max_tree_depth, "max_tree_depth", RunError, most=20)
     with make_progress(read_flag(progress, "progress")) as told:
         made = run_mixed(target, sampler, counts, read_seed(seed), initial, aim, depth, told)
-    constrain = jax.jit(jax.vmap(jax.vmap(variables.constrained)))
-    x = jax.tree.leaves(constrain(jnp.asarray(made["draws"].pop("theta"))))
+    x = jax.tree.leaves(constrained_draws(variables, jnp.asarray(made["draws"].pop("theta"))))
     return finished_tree(made, target, dict(zip(variables.names, map(np.asarray, x), strict=True)))
 
 

@@ -8,20 +8,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compiling import program
 from .._record import as_real, as_size
 from ..engine.arguments import read_flag, read_seed
+from ..engine.loop import random_codes
 from ..engine.progress import make_progress
-from ..errors import RunError
+from ..errors import RunError, TargetError
 from ..local import Differences
 from ..run import sample as sample_discrete
+from ..spaces import Product
 from ..structure import Graph
 from ..structure.terms import find_terms
 from ..target import Target
-from .continuous import read_continuous
+from .continuous import constrained_draws, read_continuous
 from .discrete_sites import Sites
 from .joint import joint_target
 from .mixed import finished_tree, run_mixed
 from .needed import needed
+from .starts import repaired
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,9 +89,7 @@ def read_asked(
 def sample_model(model: Model, asked: Asked) -> xr.DataTree:
     """By `saltus.sample` where all sites are discrete, else by a discrete kernel and NUTS in turn."""
     if not model.sites.continuous:
-        target = discrete_target(model)
-        run = sample_discrete(target, asked.sampler, seed=asked.seed, progress=asked.progress, **asked.counts)  # type: ignore[arg-type]
-        return _relabelled(run, model, asked.likelihood)
+        return _relabelled(_discrete_run(discrete_target(model), asked), model, asked.likelihood)
     needed("blackjax", "A model with continuous sites")
     variables = read_continuous(dict(model.sites.continuous), None)
     target = joint_target(model.density, model.sites.space, variables, model.data, None)
@@ -97,8 +99,25 @@ def sample_model(model: Model, asked: Asked) -> xr.DataTree:
         for line in filter(None, model.told.split("; ")):
             shown.tell(line)
         made = run_mixed(target, asked.sampler, asked.counts, asked.seed, None, asked.aim, asked.depth, shown)
-    u = jax.jit(jax.vmap(jax.vmap(variables.constrained)))(jnp.asarray(made["draws"].pop("theta")))
+    u = constrained_draws(variables, jnp.asarray(made["draws"].pop("theta")))
     return _tree(made, target, model, u, asked.likelihood)
+
+
+def _discrete_run(target: Target, asked: Asked) -> xr.DataTree:
+    """By `saltus.sample`; where no random state is possible, from repaired ones."""
+
+    def run(initial: Any) -> xr.DataTree:
+        told: dict[str, Any] = dict(seed=asked.seed, progress=asked.progress, initial=initial, **asked.counts)
+        return sample_discrete(target, asked.sampler, **told)
+
+    try:
+        return run(None)
+    except TargetError:
+        codes = random_codes(target.space, asked.seed, np.arange(asked.counts["num_chains"]), 0)
+        codes = repaired(target, codes, None, asked.seed)
+        if not np.isfinite(jax.vmap(target.value)(jnp.asarray(codes))).all():
+            raise
+    return run(target.space.show(codes))
 
 
 class Discrete:
@@ -128,23 +147,29 @@ def discrete_target(model: Model) -> Target:
     return Target(f, space, model.data, differences=Differences(terms, exact=True), structure=graph)
 
 
+def _of_one(density: Any, space: Product, likelihood: bool, each: Any, data: tuple) -> tuple[dict, dict, dict]:
+    codes, u = each
+    values, told, observed = density.seen(space.embed(codes), u, *data)
+    return values, told, observed if likelihood else {}
+
+
+@program(once=True, static_argnums=(0, 1, 2))
+def _of_all(density: Any, space: Product, likelihood: bool, rows: Any, data: tuple) -> tuple[dict, dict, dict]:
+    batch = min(_AT_ONCE, len(jax.tree.leaves(rows)[0]))
+    return jax.lax.map(lambda each: _of_one(density, space, likelihood, each, data), rows, batch_size=batch)
+
+
 def _seen(model: Model, codes: np.ndarray, u: Any, likelihood: bool) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What the sites were at draws (chains, draws, ...), a batch at a time."""
     chains, draws = codes.shape[:2]
     flat = jnp.asarray(codes.reshape(chains * draws, -1))
     rows = jax.tree.map(lambda x: jnp.asarray(x).reshape(chains * draws, *x.shape[2:]), u)
 
-    def one(each: Any, kept: bool) -> Any:
-        code, own = each
-        values, told, observed = model.density.seen(model.sites.space.embed(code), own, *model.data)
-        return values, told, observed if kept else {}
-
-    shapes = jax.eval_shape(lambda each: one(each, likelihood), jax.tree.map(lambda x: x[0], (flat, rows)))
+    first = jax.tree.map(lambda x: x[0], (flat, rows))
+    shapes = jax.eval_shape(lambda each: _of_one(model.density, model.sites.space, likelihood, each, model.data), first)
     size = sum(int(np.prod(x.shape, dtype=int)) for x in jax.tree.leaves(shapes[2]))
     kept = likelihood and size * chains * draws <= _MOST_LIKELIHOOD
-    found = jax.jit(lambda xs: jax.lax.map(lambda each: one(each, kept), xs, batch_size=min(_AT_ONCE, chains * draws)))(
-        (flat, rows)
-    )
+    found = _of_all(model.density, model.sites.space, kept, (flat, rows), model.data)
     return jax.tree.map(lambda x: np.asarray(x).reshape(chains, draws, *x.shape[1:]), found)
 
 

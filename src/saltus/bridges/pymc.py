@@ -147,10 +147,15 @@ def _site(rv: Any, model: Any, start: dict[str, Any], parts: dict[str, Any]) -> 
     return make_site(rv.name, str(np.dtype(rv.dtype)), low, high, one_hot, tuple(map(str, dims)), parts)
 
 
-def _bounds(rv: Any, model: Any) -> tuple[Any, Any, bool]:
+def _bounds(rv: Any, model: Any, given: str = "") -> tuple[Any, Any, bool]:
     """(lowest, highest, whether values are categories) of a discrete variable."""
-    op, name = rv.owner.op, rv.name
+    op, name = rv.owner.op, given or rv.name
     kind = getattr(op, "name", None) or type(op).__name__
+    if type(op).__name__ == "PartialObservedRV":  # what is missing of data; the mask says where
+        whole, mask = rv.owner.inputs[0], np.asarray(rv.owner.inputs[1].eval(), bool)
+        low, high, one_hot = _bounds(whole, model, name)
+        low, high = (np.broadcast_to(np.asarray(x), mask.shape)[mask] for x in (low, high))
+        return low, high, one_hot
     if type(op).__name__ == "TruncatedRV":
         numbers = [x for x in rv.owner.inputs if getattr(x, "ndim", None) is not None and x.type.__class__.__name__ == "TensorType"]
         low, high = (_fixed(x, name, model) for x in numbers[-2:])
@@ -168,7 +173,9 @@ def _bounds(rv: Any, model: Any) -> tuple[Any, Any, bool]:
         return _fixed(arguments[0], name, model), _fixed(arguments[1], name, model), False
     if kind in ("binomial", "beta_binomial"):
         return 0, _fixed(arguments[0], name, model), False
-    raise unbounded(name, kind, f"pm.Truncated({name!r}, pm.{kind.title().replace('_', '')}.dist(...), upper=100)")
+    data = name.removesuffix("_unobserved")
+    also = ", observed=..." if data != name else ""
+    raise unbounded(name, kind, f"pm.Truncated({data!r}, pm.{kind.title().replace('_', '')}.dist(...), upper=100{also})")
 
 
 def _fixed(x: Any, name: str, model: Any) -> np.ndarray:

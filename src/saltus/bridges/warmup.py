@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
+from .._compiling import program
 from .._record import default_float
 from ..engine.keys import START, WARMUP, chain_keys, state_keys, wrapped
 from ..engine.loop import random_codes
@@ -20,34 +21,51 @@ from ..target import Target
 from ..tuning import tune
 from .alternating import Chain, Nuts, Search, new_search, start, warm
 from .joint import at
+from .starts import repaired
 
 _ATTEMPTS, _RADIUS = 100, 2.0  # first θ: uniform within this of 0, as Stan and NumPyro have it
 _FIRST, _LAST, _WINDOW = 0.075, 0.05, 25  # shares of the warm-up before and after the windows; steps of the first window
 
 
+@program(once=True, static_argnums=0)
+def _uniform(size: int, words: jax.Array) -> jax.Array:
+    return jax.vmap(lambda w: jax.random.uniform(wrapped(w), (size,), default_float(), -_RADIUS, _RADIUS))(words)
+
+
+@program(once=True)
+def _value_and_slope(target: Target, theta: jax.Array, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(log p, its gradient in θ) of every chain."""
+    return jax.vmap(lambda t, c: jax.value_and_grad(lambda t: at(target, t).value(c))(t))(theta, codes)
+
+
 def first_states(target: Target, seed: int, num_chains: int, initial: Any, theta: np.ndarray | None) -> tuple[Any, Any]:
-    """(codes, θ) of every chain: as given, or the first random ones at which the log-density is finite."""
+    """(codes, θ) of every chain: as given, or the first random ones at which the log-density is finite; else repaired ones."""
     numbers, given = np.arange(num_chains), initial_codes(target, initial, num_chains)
-    value = jax.jit(jax.vmap(lambda t, c: jax.value_and_grad(lambda t: at(target, t).value(c))(t)))
-    kept: tuple[Any, Any] | None = None
-    done = np.zeros(num_chains, bool)
-    for attempt in range(_ATTEMPTS):
+    size = target.params["theta"].shape[0]
+
+    def drawn(attempt: int) -> tuple[np.ndarray, np.ndarray]:
         codes = given if given is not None else random_codes(target.space, seed, numbers, attempt)
         words = random.folded(chain_keys(seed, START, numbers), [2**21 + attempt])
-        size = target.params["theta"].shape[0]
-        draw = jax.vmap(lambda w: jax.random.uniform(wrapped(w), (size,), default_float(), -_RADIUS, _RADIUS))  # noqa: B023
-        first = np.asarray(draw(words)) if theta is None else np.broadcast_to(theta, (num_chains, size))
-        f, slope = (np.asarray(x) for x in value(jnp.asarray(first, default_float()), jnp.asarray(codes)))
-        good = np.isfinite(f) & np.isfinite(slope).all(axis=1)
-        if kept is None:
-            kept = np.array(codes), np.array(first)
-        new = good & ~done
-        kept[0][new], kept[1][new] = codes[new], first[new]
-        done |= good
+        return np.array(codes), np.array(_uniform(size, words) if theta is None else np.broadcast_to(theta, (num_chains, size)))
+
+    def good(codes: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        f, slope = (np.asarray(x) for x in _value_and_slope(target, jnp.asarray(first, default_float()), jnp.asarray(codes)))
+        return f, np.isfinite(f) & np.isfinite(slope).all(axis=1)
+
+    codes, first = drawn(0)
+    f, done = good(codes, first)
+    for attempt in range(1, 1 if given is not None and theta is not None else _ATTEMPTS):
         if done.all():
-            return jnp.asarray(kept[0], target.space.code_dtype), jnp.asarray(kept[1], default_float())
-        if given is not None and theta is not None:
             break
+        new_codes, new_first = drawn(attempt)
+        new_f, new = good(new_codes, new_first)
+        new &= ~done
+        codes[new], first[new], f, done = new_codes[new], new_first[new], np.where(done, f, new_f), done | new
+    if not done.all() and given is None:
+        codes = np.where(done[:, None], codes, repaired(target, codes, jnp.asarray(first, default_float()), seed))
+        f, done = good(codes, first)
+    if done.all():
+        return jnp.asarray(codes, target.space.code_dtype), jnp.asarray(first, default_float())
     raise TargetError(
         "No possible start was found.",
         expected=f"a finite log_prob and gradient within {_ATTEMPTS} random states for every chain",
@@ -80,7 +98,7 @@ class Warmup:
 
     def begin(self, initial: Any, theta: np.ndarray | None) -> None:
         codes, thetas = first_states(self.target, self.seed, len(self.keys), initial, theta)
-        self.chains = jax.jit(start)(self.kernel, self.target, codes, thetas, self.state_keys)
+        self.chains = start(self.kernel, self.target, codes, thetas, self.state_keys)
 
     def run(self, num_warmup: int, aim: float, kind: Any) -> None:
         """kind: the class of the discrete kernel that is to be tuned on the way; None: it is given."""
@@ -127,4 +145,4 @@ class Warmup:
         self.progress.say(f"tuning {kind.__name__} on {here.space}")
         found = tune(here, kind, self.seed, initial=here.space.show(codes))
         self.kernel, self.report = found.kernel, str(found.report)
-        self.chains = jax.jit(start)(self.kernel, self.target, jnp.asarray(codes), chains.theta, self.state_keys)
+        self.chains = start(self.kernel, self.target, jnp.asarray(codes), chains.theta, self.state_keys)
