@@ -31,7 +31,6 @@ DOORS = {"__init__", "__main__"}  # of the package: they open on everything
 # Imports inside functions, each for start-up time. {(file, room): why}
 LATER = {
     ("cli/app.py", "demo"): "one command of several",
-    ("cli/app.py", "engine"): "for the commands that run something",
     ("cli/app.py", "explorer"): "one command of several",
     ("run/choice.py", "race"): "a run with a kernel given never races",
     ("run/choice.py", "tuning"): "a run with a kernel given never tunes",

@@ -1,6 +1,7 @@
 """The command line: words in, exit codes out. What the words ask for is done by the functions of the same names in saltus.
 
-app.py       the commands and their options
+app.py       the commands
+options.py   their options
 help.py      what stands below them: examples, samplers, exit codes
 target.py    file.py:target -> Target
 sampler.py   --sampler ncg --step-size 0.5 -> Kernel

@@ -9,13 +9,15 @@ import sys
 import textwrap
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import saltus
 
 from .._words import escaped
 from . import COMPLETE, INCOMPLETE, INTERRUPTED
-from .output import Output
+
+if TYPE_CHECKING:
+    from .output import Output
 
 _WIDTH = 96  # of the summary's page too
 

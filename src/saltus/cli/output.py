@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import disk
+from ..engine.checkpoint import Checkpoint
 from ..engine.store import taken
 from ..errors import StorageError
 from ..reporting.report import check_report
 from ..run.saving import check_output, save
+from .options import Places
 
-__all__ = ["Output", "check_report", "read_output"]
+__all__ = ["Output", "check_report", "new_output", "output_of_resumed"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,31 @@ class Output:
             raise StorageError(f"{cause}\n  besides   {kept}" if kept else str(cause)) from cause
 
 
-def read_output(given: Path, overwrite: bool, *, streams: bool = False, found_again: bool = False, hint: str = "") -> Output:
-    """StorageError before the run where the output cannot be written, or would replace something.
+def new_output(places: Places, target: str) -> Output:
+    """StorageError before the run where its output cannot be written, or would replace something."""
+    goes_on = places.checkpoint is not None and places.checkpoint.exists() and not places.overwrite
+    again = f"saltus resume {places.checkpoint} {target} --overwrite -o {places.output}"
+    streamed = places.output.suffix == ".zarr"  # then it may be there because this very run began it
+    hint = f"to go on with the run: {again}" if goes_on else ""
+    return _read_output(places.output, places.overwrite, streamed, goes_on and streamed, hint)
 
-    streams: the run writes a .zarr itself. found_again: it is there because this very run began it. hint: if it exists.
-    """
+
+def output_of_resumed(checkpoint: Path, given: Path | None, overwrite: bool) -> tuple[Path | None, Output | None]:
+    """(the store of the run, if it has one; where its draws go, or None: they stay in the checkpoint)."""
+    header = Checkpoint(checkpoint).read_run()[0]  # by the path as given, which is what an error should show
+    place = Path(os.path.abspath(given)) if given else None
+    named = place if place and place.suffix == ".zarr" else None
+    store = Checkpoint(Path(os.path.abspath(checkpoint))).store_of(header, named)
+    if given is not None and place != store:
+        return store, _read_output(given, overwrite)
+    return store, Output(store, streamed=True) if store else None
+
+
+def _read_output(given: Path, overwrite: bool, streamed: bool = False, found_again: bool = False, hint: str = "") -> Output:
+    """found_again: what is there may be gone on with. hint: if it exists."""
     path = Path(os.path.abspath(given))
     check_output(path, overwrite or found_again, hint or "--overwrite replaces it", shown=f"-o {given}")
-    return Output(path, streamed=streams and path.suffix == ".zarr", overwrite=overwrite)
+    return Output(path, streamed, overwrite)
 
 
 @contextlib.contextmanager

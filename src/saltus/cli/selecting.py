@@ -8,10 +8,11 @@ from typing import Any
 from .._words import listed
 from ..errors import SelectionError, StorageError
 from ..selection.page import check_folder, write_folder
+from .options import Question, split
 
 
-def read_csv(path: Path, response: str) -> tuple[Any, Any]:
-    """(X, y) of a file with a header; SelectionError says which columns are not numbers."""
+def read_table(path: Path, question: Question) -> tuple[Any, Any]:
+    """(X, y) of a file with a header; X without the columns to ignore."""
     import pandas as pd
 
     try:
@@ -22,15 +23,11 @@ def read_csv(path: Path, response: str) -> tuple[Any, Any]:
         raise StorageError(
             "The file is not a table.", expected="a CSV file with a header", found=f"{path}: {str(cause)[:80]}"
         ) from None
+    response, known = question.response, f"one of {listed(list(table.columns), 10)}"
     if response not in table.columns:
-        raise SelectionError(
-            "The response is not a column of the file.", expected=f"one of {listed(list(table.columns), 10)}", found=repr(response)
-        )
-    return table.drop(columns=response), table[response]
+        raise SelectionError("The response is not a column of the file.", expected=known, found=repr(response))
+    ignored = [name for name in split(question.ignore or "") if name in table.columns]
+    return table.drop(columns=[response, *ignored]), table[response]
 
 
-def words_of(text: str | None) -> list[str] | None:
-    return [word.strip() for word in text.split(",") if word.strip()] if text else None
-
-
-__all__ = ["check_folder", "read_csv", "words_of", "write_folder"]
+__all__ = ["check_folder", "read_table", "write_folder"]
