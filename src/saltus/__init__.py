@@ -55,8 +55,12 @@ if _TYPE_CHECKING:
     from .optimising import optimise
     from .race import check, race_of
     from .reporting import citation, lattice_observables, observables, plot, report, summary
-    from .run import kernel_of, resume, sample, save, status, verify
-    from .run import open_run as open
+    from .run.opening import kernel_of
+    from .run.opening import open_run as open
+    from .run.resuming import resume
+    from .run.sample import sample
+    from .run.saving import save
+    from .run.verify import status, verify
     from .selection import Selection, SelectionRegressor, variable_selection
     from .tuning import find_ladder, tune
 
@@ -75,21 +79,21 @@ _LATER = {
     "diagnostics": (".diagnostics", ""),
     "extending": (".extending", ""),
     "find_ladder": (".tuning", "find_ladder"),
-    "kernel_of": (".run", "kernel_of"),
+    "kernel_of": (".run.opening", "kernel_of"),
     "lattice_observables": (".reporting", "lattice_observables"),
     "log_likelihood": (".evidence", "log_likelihood"),
     "log_z": (".evidence", "log_z"),
     "mixed": (".bridges.mixed", "mixed"),
     "observables": (".reporting", "observables"),
-    "open": (".run", "open_run"),
+    "open": (".run.opening", "open_run"),
     "optimise": (".optimising", "optimise"),
     "plot": (".reporting.plot", ""),
     "race_of": (".race", "race_of"),
     "report": (".reporting", "report"),
-    "resume": (".run", "resume"),
-    "sample": (".run", "sample"),
-    "save": (".run", "save"),
-    "status": (".run", "status"),
+    "resume": (".run.resuming", "resume"),
+    "sample": (".run.sample", "sample"),
+    "save": (".run.saving", "save"),
+    "status": (".run.verify", "status"),
     "summary": (".reporting", "summary"),
     "targets": (".targets", ""),
     "testing": (".testing", ""),
@@ -97,7 +101,7 @@ _LATER = {
     "training": (".training", ""),
     "tune": (".tuning", "tune"),
     "variable_selection": (".selection", "variable_selection"),
-    "verify": (".run", "verify"),
+    "verify": (".run.verify", "verify"),
 }
 
 

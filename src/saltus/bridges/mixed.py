@@ -20,8 +20,8 @@ from ..engine.samplers import AUTO, check_kernel_fits, find_sampler, first_setti
 from ..errors import ConvergenceWarning, RunError, TargetError
 from ..judging import judge, verdict_of
 from ..kernels import Gibbs, Kernel
-from ..run.layout import Layout
 from ..run.outcome import kernel_group, saltus_version
+from ..run.tree import Layout
 from ..target import Target
 from .alternating import Nuts, draw
 from .continuous import constrained_draws, read_continuous

@@ -15,7 +15,7 @@ from ..engine.loop import random_codes
 from ..engine.progress import make_progress
 from ..errors import RunError, TargetError
 from ..local import Differences
-from ..run import sample as sample_discrete
+from ..run.sample import sample as sample_discrete
 from ..spaces import Product
 from ..structure import Graph
 from ..structure.terms import find_terms

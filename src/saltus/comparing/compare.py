@@ -15,7 +15,8 @@ from ..engine.progress import make_progress
 from ..engine.samplers import AUTO, check_kernel_fits, read_samplers
 from ..errors import KernelError, RunError, TargetError
 from ..kernels import Kernel
-from ..run import kernel_of, sample
+from ..run.opening import kernel_of
+from ..run.sample import sample
 from ..target import Target
 from ..tuning import tune
 from .comparison import Comparison, Ranking

@@ -1,11 +1,9 @@
 """What the draws are worth: effective sample size, agreement of chains, how far and how often they move, and exact errors."""
 
-from .chains import ess_of_chains
 from .distance_series import DistanceSeries, distance_ess
-from .ess import autocorrelation_time, ess
+from .ess import autocorrelation_time, ess, ess_of_chains, split_rhat
 from .exact_errors import covariance_error, marginal_error, marginal_kl, mean_and_error, pairwise_error
 from .moves import AcceptanceBin, acceptance_by_changes, distance, jump, never_moving
-from .rhat import split_rhat
 from .tally import Tally
 
 __all__ = [

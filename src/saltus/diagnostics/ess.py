@@ -1,4 +1,4 @@
-r"""Effective sample size of one chain: how many independent draws would estimate its mean as well."""
+r"""How many independent draws would estimate a mean as well as these do, and whether chains agree: ESS and split R-hat."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .._record import as_array, default_float
 from ..errors import SaltusError
 
 FEWEST_DRAWS = 4
+_AT_ONCE = 2**21  # numbers whose Fourier transforms are held together
 
 
 def ess(x: Any) -> Any:
@@ -74,6 +75,102 @@ def _sum_pairs(x: Any) -> Any:
     """x_0 + x_1, x_2 + x_3, ...; the last value of an odd number is dropped."""
     even = x.shape[-1] // 2 * 2
     return x[..., 0:even:2] + x[..., 1:even:2]
+
+
+def ess_of_chains(x: Any) -> Any:
+    r"""Effective draws of all chains together: x (chains, ..., draws) -> (...), chains first, draws last.
+
+    The variance between chains counts, as in Vehtari et al. (2021): over the m halves of all chains, n draws each,
+
+    $$ \rho_k = 1 - \frac{W - \bar\gamma_k}{\frac{n-1}{n} W + B/n}, \qquad \tau = -1 + 2 \sum_k \rho_k, \qquad
+       \mathrm{ESS} = \frac{m n}{\tau} $$
+
+    with W the mean of their variances, B/n the variance of their means and γ̄_k their mean autocovariance at lag k. Pairs
+    of ρ are summed up to the first that is not positive, none counted for more than the one before it. This is ArviZ's
+    ess(method="mean"), and like it at most N log10(N).
+
+    x: real numbers, at least one chain and one draw. Computed on the host, in float64.
+    Returns 0 where the draws say nothing: no half of any chain varies, fewer than 4 draws, a NaN or an infinity among them.
+
+        ess_of_chains(run["sample_stats"]["lp"].values)
+    """
+    x = np.asarray(as_draws(x, "(chains, ..., draws)", least_axes=2), np.float64)
+    n = x.shape[-1] // 2
+    if x.shape[-1] < FEWEST_DRAWS:
+        return np.zeros(x.shape[1:-1])[()]
+    x, usable = scaled(np, relative(x, x[:1, ..., :1]), axis=(0, -1))
+    halves = np.concatenate([x[..., :n], x[..., -n:]])
+    halves = halves - halves[..., :1]  # of a constant half exactly 0
+    means = np.concatenate([x[..., 0], x[..., -n]]) + halves.mean(axis=-1)
+    covariances = _mean_autocovariances(halves - halves.mean(axis=-1, keepdims=True))
+    varies = usable[0, ..., 0] & (np.ptp(halves, axis=-1) > 0).any(axis=0)
+    within = covariances[..., :1] * n / (n - 1)
+    spread = covariances[..., :1] + means.var(axis=0, ddof=1)[..., None]
+    rho = 1 - (within - covariances) / np.where(spread > 0, spread, 1)
+    rho[..., 0] = 1
+    total = halves.shape[0] * n
+    return np.where(varies, total / np.maximum(_monotone_time(rho), 1 / math.log10(total)), 0)[()]
+
+
+def _mean_autocovariances(x: np.ndarray) -> np.ndarray:
+    """(..., n) over lags, of centred x (m, ..., n), each divided by n; a few chains at a time."""
+    n = x.shape[-1]
+    padded = 2 ** (2 * n - 1).bit_length()
+    at_once = max(_AT_ONCE // (padded * math.prod(x.shape[1:-1])), 1)
+    power = np.zeros((*x.shape[1:-1], padded // 2 + 1))
+    for start in range(0, len(x), at_once):
+        spectrum = np.fft.rfft(x[start : start + at_once], padded)
+        power += (spectrum.real**2 + spectrum.imag**2).sum(axis=0)
+    return np.fft.irfft(power, padded)[..., :n] / (len(x) * n)
+
+
+def _monotone_time(rho: np.ndarray) -> np.ndarray:
+    """τ from ρ_0, ρ_1, ...: Geyer's initial monotone sequence, and half of what begins the first pair left out.
+
+    The last pair of a sequence that never ends counts as left out; but of halves of 2 to 4 draws every pair is needed.
+    """
+    n = rho.shape[-1]
+    num, longest = ((n - 1) // 2, (n - 3) // 2) if n > 4 else (n // 2, n // 2)
+    even, odd = rho[..., 0 : 2 * num : 2], rho[..., 1 : 2 * num : 2]
+    pairs, index = even + odd, np.arange(num)
+    end = np.min(np.where(pairs > 0, longest, index), axis=-1, keepdims=True)
+    kept = np.where(index < end, np.minimum.accumulate(pairs, axis=-1), 0)
+    after = np.where(index == end, np.maximum(even, 0), 0)
+    return -1 + (2 * kept + after).sum(axis=-1)
+
+
+def split_rhat(x: Any) -> Any:
+    r"""Split R-hat (BDA3, Eqs. 11.3-11.4): x (chains, ..., draws) -> (...), chains first, draws last, the rest kept.
+
+    $$ \hat R = \sqrt{\frac{\frac{n-1}{n} W + \frac{1}{n} B}{W}} $$
+
+    over the halves of all chains, n draws each (the middle draw of an odd number is dropped): W is the mean of their
+    variances, B/n the variance of their means. Near 1 when they agree; one chain will do, since it has two halves.
+    0 marks a constant: every half sits at one and the same value, which says nothing. Infinite where each half is constant
+    but not at the same value, and where agreement cannot be seen: fewer than 4 draws, a NaN or an infinity among them.
+    """
+    x = as_draws(x, "(chains, ..., draws)", least_axes=2)
+    xp, x = module_of(x), relative(x, x[:1, ..., :1])
+    if x.shape[-1] < FEWEST_DRAWS:
+        return xp.full(x.shape[1:-1], xp.inf, x.dtype)
+    return _rhat_of_halves(np, x) if xp is np else _compiled_rhat(x)
+
+
+def _rhat_of_halves(xp: Any, x: Any) -> Any:
+    n = x.shape[-1] // 2
+    halves = xp.concatenate([x[..., :n], x[..., -n:]], axis=0)
+    unit, usable = scaled(xp, halves, axis=(0, -1))
+    constant = xp.all(halves == 0, axis=(0, -1))  # x is relative to a draw of the first half
+    # Around the first draw of each half: the variance of a constant half is then exactly 0.
+    within = unit - unit[..., :1]
+    means = unit[..., 0] + xp.mean(within, axis=-1)
+    W = xp.mean(xp.var(within, axis=-1, ddof=1), axis=0)
+    ratio = (n - 1) / n + xp.var(means, axis=0, ddof=1) / xp.where(W > 0, W, 1)
+    seen = usable[0, ..., 0] & (W > 0)
+    return xp.where(constant, 0, xp.where(seen, xp.sqrt(ratio), xp.inf))
+
+
+_compiled_rhat = jax.jit(partial(_rhat_of_halves, jnp))
 
 
 def as_draws(x: Any, shape: str, least_axes: int) -> Any:

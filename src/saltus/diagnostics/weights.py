@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .ess import ess
-from .rhat import split_rhat
+from .ess import ess, split_rhat
 
 
 def weighted_ess(x: Any, log_weight: Any) -> np.ndarray:

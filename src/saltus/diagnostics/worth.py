@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..spaces import Space
-from .ess import FEWEST_DRAWS, autocorrelation_time
+from .ess import FEWEST_DRAWS, autocorrelation_time, split_rhat
 from .moves import label_distance
-from .rhat import split_rhat
 
 ENERGY = "energy"
 _REFERENCES = 4

@@ -24,8 +24,7 @@ from ..kernels import Info, Kernel
 from ..spaces import Space
 from ..target import Target
 from .keys import RACING, START, TUNING, chain_key, chain_keys, seed_words, state_keys, wrapped
-from .recording import Recording
-from .states import stepped
+from .recording import Recording, stepped
 
 __all__ = ["RACING", "TUNING", "chain_key", "seed_words"]  # of keys
 

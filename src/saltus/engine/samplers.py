@@ -15,7 +15,7 @@ from ..kernels import Info, Kernel, begin, samplers
 from ..kernels.declarations import Decades, Radii
 from ..spaces import Space
 from ..target import Target
-from .states import stepped
+from .recording import stepped
 
 AUTO = "auto"  # the word for a race among all that apply
 _LEGACY = {"step_size": Decades(), "radius": Radii()}  # what 0.1 tuned, by the name of the field

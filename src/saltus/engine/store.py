@@ -24,7 +24,7 @@ from . import disk
 from .arguments import readable
 from .files import FORMAT, Taking, cannot_write, check_writable, put_folder
 from .lock import Lock, is_held, myself
-from .sinks import Block
+from .recording import Block
 
 _MARK = "saltus_store"
 CHECKED = 5  # the first format with checksums

@@ -27,9 +27,9 @@ from .._record import as_size, default_float
 from ..engine.arguments import read_seconds, read_seed, read_target
 from ..engine.keys import ANNEALING, chain_key, seed_words
 from ..engine.loop import step_chains
+from ..engine.recording import kept_codes
 from ..engine.samplers import AUTO, check_kernel_fits
 from ..engine.starts import read_states
-from ..engine.states import kept_codes
 from ..errors import ConvergenceWarning, KernelError, TrainingError
 from ..kernels import NCG, Kernel, begin
 from ..target import Target

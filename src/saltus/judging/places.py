@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..diagnostics.ess import FEWEST_DRAWS
-from ..diagnostics.rhat import split_rhat
+from ..diagnostics.ess import FEWEST_DRAWS, split_rhat
 
 _CLEARLY = 3.0  # times as far between places as within one
 _NUM_PAIRS, _NUM_COUNTS = 64, 8

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..diagnostics.chains import ess_of_chains
+from ..diagnostics.ess import ess_of_chains, split_rhat
 from ..diagnostics.moves import label_distance
-from ..diagnostics.rhat import split_rhat
 
 _READ_AT_ONCE = 2**22  # numbers
 _COMPUTED_AT_ONCE = 2**20

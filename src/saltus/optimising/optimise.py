@@ -16,9 +16,9 @@ from .._record import as_size, default_float
 from ..engine.arguments import read_seconds, read_seed, read_target
 from ..engine.keys import OPTIMISING, chain_key, seed_words
 from ..engine.loop import step_chains
+from ..engine.recording import kept_codes
 from ..engine.samplers import AUTO, check_kernel_fits
 from ..engine.starts import start_codes
-from ..engine.states import kept_codes
 from ..errors import RunError
 from ..kernels import Kernel, begin
 from ..target import Target

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..diagnostics.rhat import split_rhat
+from ..diagnostics.ess import split_rhat
 from ..diagnostics.worth import ENERGY, Worth, reference_chains, series, worth
 from ..engine.arguments import Settings, block_rows
 from ..engine.chains import Chains

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..kernels import Kernel
-from ..run import kernel_of
+from ..run.opening import kernel_of
 from .summary import check_run
 
 _KEYS = ("type", "title", "author", "journal", "year")

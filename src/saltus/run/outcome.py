@@ -18,10 +18,10 @@ from ..engine.store import Store, taken
 from ..errors import StorageError
 from ..judging import judge, verdict_of
 from ..kernels import Kernel
-from .layout import Layout
 from .plan import Plan
-from .result import FIXED, kernel_variables, make_tree, open_run, statistic_variables
-from .weights import RAW, WORTH, resampled, resampling, worth_of
+from .stored import open_store
+from .tree import FIXED, RAW, WORTH, Layout, kernel_variables, make_tree, statistic_variables
+from .weights import resampled, resampling, worth_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +79,7 @@ def stored_tree(plan: Plan, store: Store, kept: Kept, attributes: dict[str, Any]
         if kept.statistics:
             store.add_group("statistics", _statistics(plan, kept), {})
         if plan.choice.kernel.weighted:
-            tree = open_run(store.path)
+            tree = open_store(store.path)
             draws = {str(n): x for n, x in tree[f"{RAW}posterior"].data_vars.items() if "draw" in x.dims}
             draws["lp"] = tree[f"{RAW}sample_stats"]["lp"]
             log_weight = draws.pop("log_weight").values
@@ -87,7 +87,7 @@ def stored_tree(plan: Plan, store: Store, kept: Kept, attributes: dict[str, Any]
         store.set(**attributes)
 
     first_does(complete)
-    return open_run(store.path)
+    return open_store(store.path)
 
 
 def judged(tree: xr.DataTree, store: Store | None) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 from ..engine.arguments import Settings, block_rows, check_memory, draw_bytes, packed_bytes, readable
 from ..engine.checkpoint import Checkpoint, check_fingerprint, check_same_run, fingerprint, other_settings
 from ..engine.codec import to_data
+from ..engine.kept import Statistics
 from ..engine.loop import first_does
 from ..engine.recording import Recording
-from ..engine.sinks import Statistics
 from ..engine.store import check_own_store, check_store
 from ..errors import RunError
 from ..target import Target

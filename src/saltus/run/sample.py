@@ -1,32 +1,27 @@
-"""`sample` and `resume`: what was asked is read and checked, then carried out."""
+"""`sample`: what was asked is read and checked, the sampler chosen, and the plan carried out."""
 
 from __future__ import annotations
 
 import secrets
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..engine.arguments import (
-    Options,
-    Settings,
-    check_observables,
-    read_flag,
-    read_path,
-    read_settings,
-    read_target,
-)
-from ..engine.checkpoint import Checkpoint, check_codes, check_fingerprint
-from ..engine.drive import interruptible
-from ..engine.files import understood
+from ..engine.arguments import Options, Settings, check_observables, read_flag, read_path, read_settings, read_target
+from ..engine.chains import Chains
+from ..engine.checkpoint import Checkpoint
+from ..engine.drive import INTERRUPTED, drive, interruptible
+from ..engine.kept import Kept
 from ..engine.loop import first_does
-from ..engine.progress import make_progress
-from ..engine.recording import Recording
-from ..engine.samplers import check_kernel_fits, warn_of_parity
-from ..errors import RunError
+from ..engine.progress import Silent, make_progress
+from ..engine.samplers import warn_of_parity
+from ..engine.store import Store
+from ..errors import ConvergenceWarning
 from ..target import Target
-from .carry_out import carry_out
-from .choice import Choice, choose, stored_choice
-from .plan import Plan, check_places, check_room, estimate, find_state, own_state
+from .choice import Choice, choose
+from .outcome import attributes_of, create_store, judged, memory_tree, stored_tree
+from .plan import Plan, check_places, estimate, find_state
+from .running import Run
 from .weights import check_weights
 
 if TYPE_CHECKING:
@@ -117,85 +112,72 @@ def _chosen(sampler: Any, target: Target, settings: Settings, options: Options, 
         return choose(sampler, target, settings, deadline=time.monotonic(), **asked), 1
 
 
-def resume(
-    path: Any,
-    target: Target,
-    *,
-    num_draws: int | None = None,
-    keep: Any = None,
-    progress: bool = True,
-    time_limit: float | None = None,
-    checkpoint_every: float = 10.0,
-    store: Any = None,
-) -> xr.DataTree:
-    """Go on with the run whose checkpoint is at `path`, bit for bit as if it had never stopped.
+def carry_out(plan: Plan, options: Options, state: Any, overwrite: bool = False, pressed: int = 0) -> xr.DataTree:
+    """Drive the plan from a state, or from its start, to its end.
 
-    num_draws: more draws than were asked for at first. keep: the observables again, where the run keeps some
-    (functions are not stored). store: where the draws are, of a run whose store is not beside its checkpoint.
-    A finished run is returned as it is.
-
-    path: the checkpoint, a folder. target: the target of the run; another one is refused.
-    progress, time_limit, checkpoint_every: as for `sample`.
+    overwrite: whether it may begin in place of another run. pressed: how often Ctrl-C was, before.
     """
-    began, target = time.monotonic(), read_target(target)
-    options = Options.read(progress, time_limit, checkpoint_every, began)
-    folder = read_path(path, "path")
-    if folder is None:
-        raise RunError("`path` is missing.", expected="the folder given as checkpoint=", found="None")
-    saved, given = Checkpoint(folder), read_path(store, "store")
-    saved.read_run()  # what is no checkpoint is not locked
-    first_does(saved.take)
+    store = Store(plan.store, plan.target.space, plan.settings.num_chains, plan.rows) if plan.store else None
     try:
-        plan, header = _stored_plan(saved, target, num_draws, keep, given)
-        state = own_state(plan, header)
-        if plan.settings.num_draws > header["settings"]["num_draws"]:
-            first_does(lambda: saved.update(*plan.as_data()))  # a longer run from now on
-        return carry_out(plan, options, state)
+        return _carried_out(plan, options, state, store, overwrite, pressed)
     finally:
-        saved.free()
+        if store:
+            store.free()
+        if plan.checkpoint:
+            plan.checkpoint.free()
 
 
-def _stored_plan(saved: Checkpoint, target: Target, num_draws: Any, keep: Any, given: Any) -> tuple[Plan, dict[str, Any]]:
-    """The plan of a checkpoint, and the header that says so; perhaps with more draws. given: where its store is."""
-    header, arrays = saved.read_run()
-    check_fingerprint(saved.folder, header, arrays.get("probes"), target)
-    with understood(saved.folder / "run.npz"):
-        _same_again(target, header["settings"], None, _stand_in(header["settings"]))  # what is stored, as if it were given
-        choice = stored_choice(header, arrays)
-        check_kernel_fits(choice.kernel, target)
-        check_codes(target.space, choice.codes, header["settings"]["num_chains"])
-        store = saved.store_of(header, given)
-    settings, recording = _same_again(target, header["settings"], num_draws, keep)
-    check_observables(recording, target)
-    check_room(target, settings, recording, store)
-    return Plan(target, settings, recording, choice, store, saved, header.get("run_id", "")), header
+def _carried_out(plan: Plan, options: Options, state: Any, store: Store | None, overwrite: bool, pressed: int) -> xr.DataTree:
+    """As the only writer."""
+    with interruptible(count=pressed) as presses, make_progress(options.progress) as progress:
+        run = _started(plan, store, state, options.deadline, progress, overwrite)
+        reason = drive(run, progress, presses, options.deadline, options.checkpoint_every)
+        presses.last_words()
+        run.end(reason)
+        attributes = attributes_of(plan, run, reason)
+        if attributes["cut"] and (options.time_limit or reason):
+            why = "The interrupt" if reason == INTERRUPTED else "`time_limit`"
+            _warn_of_haste(why, attributes["cut"], can_go_on=bool(plan.checkpoint) and not run.clock.draws_so_far)
+        if reason:
+            progress.tell(f"incomplete ({reason}): {run.clock.draws_so_far} draws of {plan.settings.num_draws}")
+        tree = stored_tree(plan, store, run.kept, attributes) if store else memory_tree(plan, run.kept, attributes)
+    doubt = judged(tree, store)
+    if doubt:
+        warnings.warn(doubt, ConvergenceWarning, stacklevel=4)
+    return tree
 
 
-def _stand_in(asked: dict[str, Any]) -> Any:
-    """For observables, which are not stored: any functions of these names."""
-    return {str(name): len for name in asked["keep"]} if asked["keep_kind"] == "observables" else None
+def _started(plan: Plan, store: Store | None, state: Any, deadline: float, progress: Silent, overwrite: bool) -> Run:
+    """The run at its first chunk."""
+    began, settings = time.perf_counter(), plan.settings
+    chains = Chains(settings, plan.recording, plan.choice.kernel, plan.target, plan.rows)
+    progress.say(f"starting {settings.num_chains} chains" if state is None else "going on from the checkpoint")
+    if state is None:
+        chains.start(plan.choice.codes)
+    first_does(lambda: _open_places(plan, store, state is None, overwrite))  # only now that the chains have a start
+    kept = Kept(plan.target.space, settings, plan.rows, store, plan.checkpoint, plan.choice.kernel.weighted)
+    run = Run(plan, chains, kept, deadline, progress)
+    if state:
+        run.go_back(*state)
+    run.clock.times.compile += time.perf_counter() - began
+    return run
 
 
-def _same_again(target: Target, asked: dict[str, Any], num_draws: Any, keep: Any) -> tuple[Settings, Recording]:
-    """The settings of a checkpoint, perhaps with more draws."""
-    names = tuple(asked["keep"])
-    stored = Settings(**{**asked, "keep": names})
-    observed = stored.keep_kind == "observables"
-    if keep is not None and not observed:
-        raise RunError("`keep` cannot be changed.", expected=f"nothing: this run keeps {', '.join(names)}", found=repr(keep))
-    if observed and (not isinstance(keep, dict) or tuple(keep) != names):
-        raise RunError(
-            "This run keeps observables, and functions are not stored.",
-            expected=f"keep={{{', '.join(f'{n!r}: ...' for n in names)}}}",
-            found=repr(keep),
-        )
-    again = {**vars(stored), "keep": keep if observed else names}
-    again.pop("keep_kind")
-    if num_draws is not None:
-        again["num_draws"] = num_draws
-    settings, recording = read_settings(target.space, **again)
-    if settings.num_draws < stored.num_draws:
-        raise RunError(
-            "`num_draws` is smaller than it was.", expected=f"at least {stored.num_draws}", found=str(settings.num_draws)
-        )
-    return settings, recording
+def _open_places(plan: Plan, store: Store | None, fresh: bool, overwrite: bool) -> None:
+    """Create what is to be written to, or open it again, as the only writer."""
+    if plan.checkpoint and fresh:
+        begun = plan.checkpoint.taken  # by this very run, which was killed before its first state
+        plan.checkpoint.create(*plan.as_data(), replace=overwrite or begun)
+        overwrite = overwrite or begun
+    if fresh:
+        if store:
+            create_store(plan, store, overwrite)
+        return
+    if store:
+        store.reopen(complete=0, incomplete_because="not finished yet", num_draws=plan.settings.num_draws)
+
+
+def _warn_of_haste(why: str, cut: str, can_go_on: bool) -> None:
+    """One warning where the time limit, or an interrupt, left something out."""
+    advice = "To go on, repeat the call." if can_go_on else "Trust these draws less, or allow more time."
+    warnings.warn(f"{why} left no time for all of {cut}. {advice}", stacklevel=5)

@@ -17,7 +17,7 @@ from ..engine.keys import DRAWS, WARMUP
 from ..engine.lock import told
 from ..engine.store import CHECKED, Reader, check_own_store, open_checked, read_mark, writer_of
 from ..errors import RunError, StorageError
-from .result import open_run
+from .opening import open_run
 from .saving import check_netcdf
 
 

@@ -11,10 +11,8 @@ from ..engine.arguments import Settings
 from ..engine.keys import RESAMPLING, chain_keys
 from ..errors import RunError
 from ..kernels import Kernel
-from .layout import Layout
+from .tree import Layout
 
-RAW = "weighted_"  # in front of the raw chain's groups
-WORTH = "weighted_worth"  # in a store: what belongs into `weighted_posterior` and is no draw
 _MOST_NUMBERS = 2**25  # looked at once
 
 

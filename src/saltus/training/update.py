@@ -17,8 +17,7 @@ from .._compiling import program
 from .._record import changed, default_float, record, static
 from ..engine.keys import TRAINING, chain_key
 from ..engine.loop import step_chains
-from ..engine.recording import label_dtype
-from ..engine.states import kept_codes
+from ..engine.recording import kept_codes, label_dtype
 from ..kernels import Kernel, begin
 from ..target import Target
 from .buffer import Fresh

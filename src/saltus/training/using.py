@@ -15,8 +15,8 @@ from .._record import as_array, as_size, record, static
 from ..engine.arguments import read_seed
 from ..engine.keys import TRAINING, chain_key, seed_words
 from ..engine.loop import step_chains
+from ..engine.recording import kept_codes, stepped
 from ..engine.samplers import check_kernel_fits
-from ..engine.states import kept_codes, stepped
 from ..errors import KernelError, TrainingError
 from ..kernels import Kernel, begin
 from ..spaces import Space
