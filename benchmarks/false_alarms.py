@@ -54,7 +54,7 @@ def random_kernel(rng, space, which, scan):
         lambda: saltus.PAVG(step_size, saltus.Diagonal(rng.normal(size=space.size) / space.unit)),
         lambda: saltus.GWG(radius=int(rng.integers(1, 4))),
         lambda: saltus.Gibbs(scan),
-        lambda: saltus.UniformMH(int(rng.integers(1, 4))),
+        lambda: saltus.UniformMH(min(int(rng.integers(1, 4)), saltus.UniformMH(1).largest_radius(space))),
         lambda: saltus.BlockGibbs(),
     ][which]()
 

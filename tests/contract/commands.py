@@ -8,12 +8,14 @@ import subprocess
 import sys
 from typing import Any
 
+_SHOW = "import sys; from saltus.cli import main; [print(end='\\f') or main([*word.split(), '--help']) for word in sys.argv[1:]]"
 
-def show_help(*words: str) -> str:
-    """What `saltus WORDS --help` prints, on lines so long that none is broken; a process of its own remembers no other width."""
+
+def show_help(*commands: str) -> list[str]:
+    """What `saltus COMMAND --help` prints, on lines so long that none is broken; a process of its own remembers no other width."""
     wide = {**os.environ, "COLUMNS": "500", "NO_COLOR": "1", "TERM": "dumb"}
-    command = [sys.executable, "-m", "saltus", *words, "--help"]
-    return subprocess.run(command, env=wide, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run([sys.executable, "-c", _SHOW, *commands], env=wide, capture_output=True, text=True, check=True).stdout
+    return told.split("\f")[1:]
 
 
 def panels(text: str) -> dict[str, list[str]]:
@@ -30,11 +32,11 @@ def panels(text: str) -> dict[str, list[str]]:
 
 def read_commands(only_named: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
     """{"saltus sample --seed": {...}}, sorted; of commands in `only_named` that they exist, and no more."""
-    names = [line.split()[0] for line in panels(show_help()).get("Commands", [])]
+    names = [line.split()[0] for line in panels(*show_help("")).get("Commands", [])]
     found: dict[str, dict[str, Any]] = {f"saltus {name}": {} for name in names}
-    for name in names:
-        if name not in only_named:
-            found |= {f"saltus {name}{key}": value for key, value in read_help(show_help(name)).items()}
+    read = [name for name in names if name not in only_named]
+    for name, text in zip(read, show_help(*read), strict=True):
+        found |= {f"saltus {name}{key}": value for key, value in read_help(text).items()}
     return dict(sorted(found.items()))
 
 
