@@ -101,7 +101,7 @@ def test_a_sweep_by_halves_stays_where_a_field_is_undefined():
     kernel = saltus.Gibbs("coloured")
     step = jax.jit(kernel.step)
     for start in (0, 1):
-        x = kernel.init(target, jnp.full(8, start, jnp.int32))
+        x = jax.jit(kernel.init)(target, jnp.full(8, start, jnp.int32))
         moved = []
         for t in range(20):
             x, _ = step(jax.random.key(t), target, x)

@@ -1,6 +1,7 @@
 """Swendsen-Wang: exact by summing over all bonds, on Ising models of any sign, Potts models, and inside a larger f."""
 
 import itertools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +43,7 @@ def over_bonds(kernel, target):
     """The transition matrix: the sum over all sets of bonds, and over all that their clusters may become."""
     pairs, states = kernel.pairs(target), np.asarray(target.space.enumerate())
     every = jnp.asarray(list(itertools.product([False, True], repeat=len(pairs.J))))
-    points = jax.vmap(lambda c: kernel.init(target, c))(jnp.asarray(states))
+    points = jax.jit(jax.vmap(lambda c: kernel.init(target, c)))(jnp.asarray(states))
 
     def one(x, bonds):
         p = kernel.bond_probability(pairs, x.codes)
@@ -101,7 +102,7 @@ def test_components_are_those_of_scipy():
     path = np.stack([np.arange(299), np.arange(1, 300)], axis=1)[rng.permutation(299)]
     for chosen in (edges, path):
         bonds = rng.random(len(chosen)) < 0.9
-        labels = np.asarray(components(Incidence(chosen, 300), jnp.asarray(bonds)))
+        labels = np.asarray(jax.jit(partial(components, Incidence(chosen, 300)))(jnp.asarray(bonds)))
         graph = scipy.sparse.coo_matrix((np.ones(bonds.sum()), chosen[bonds].T), shape=(300, 300))
         number, expected = connected_components(graph, directed=False)
         smallest = np.array([np.flatnonzero(expected == c)[0] for c in range(number)])

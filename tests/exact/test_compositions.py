@@ -19,7 +19,7 @@ PARTS = {
 
 
 def chains(target, num=64):
-    codes = jax.vmap(target.space.random)(jax.random.split(jax.random.key(5), num))
+    codes = jax.jit(jax.vmap(target.space.random))(jax.random.split(jax.random.key(5), num))
     return codes.astype(target.space.code_dtype)
 
 
@@ -30,8 +30,10 @@ def walked(kernel, target, codes, steps=3):
         keys = jax.random.split(jax.random.fold_in(jax.random.key(1), t), len(codes))
         return jax.vmap(lambda k, x: kernel.step(k, target, x))(keys, x)
 
-    start = jax.vmap(lambda c: kernel.init(target, c))(codes)
-    return jax.jit(lambda: jax.lax.scan(one, start, jnp.arange(steps))[0])()
+    def walk(codes):
+        return jax.lax.scan(one, jax.vmap(lambda c: kernel.init(target, c))(codes), jnp.arange(steps))[0]
+
+    return jax.jit(walk)(codes)
 
 
 def by_hand(step, codes, steps=3):
@@ -104,10 +106,10 @@ def test_nothing_is_evaluated_twice():
 
     plain = saltus.Target(log_prob, saltus.Binary(3))
     kernel = saltus.Cycle([saltus.NCG(0.5), saltus.GWG()])
-    x = kernel.init(plain, jnp.zeros(3, jnp.int8))
+    x = jax.jit(kernel.init)(plain, jnp.zeros(3, jnp.int8))
     jax.effects_barrier()
     counted.clear()
-    kernel.step(jax.random.key(0), plain, x)
+    jax.jit(kernel.step)(jax.random.key(0), plain, x)
     jax.effects_barrier()
     assert len(counted) == 2
 

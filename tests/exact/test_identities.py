@@ -21,8 +21,8 @@ def x64():
 
 
 def points(kernel, target, num=6, seed=0):
-    codes = jax.vmap(target.space.random)(jax.random.split(jax.random.key(seed), num))
-    return [kernel.init(target, c) for c in codes]
+    codes, init = jax.jit(jax.vmap(target.space.random))(jax.random.split(jax.random.key(seed), num)), jax.jit(kernel.init)
+    return [init(target, c) for c in codes]
 
 
 # ---- 8.3 the simplified ratio is the printed one -------------------------------------------------------------------
@@ -81,12 +81,15 @@ def run(kernel, target, codes, steps=5, seed=7):
         x, info = jax.vmap(lambda k, x: kernel.step(k, target, x))(jax.random.split(key, len(codes)), x)
         return x, (x.codes, info.acceptance_rate)
 
-    start = jax.vmap(lambda c: kernel.init(target, c))(codes)
-    return jax.jit(lambda: jax.lax.scan(one, start, jax.random.split(jax.random.key(seed), steps))[1])()
+    def walk(codes):
+        start = jax.vmap(lambda c: kernel.init(target, c))(codes)
+        return jax.lax.scan(one, start, jax.random.split(jax.random.key(seed), steps))[1]
+
+    return jax.jit(walk)(codes)
 
 
 def chains(space, num=64):
-    return jax.vmap(space.random)(jax.random.split(jax.random.key(5), num))
+    return jax.jit(jax.vmap(space.random))(jax.random.split(jax.random.key(5), num))
 
 
 @pytest.mark.parametrize("space", mostly(SPACES, "ordinal"))
