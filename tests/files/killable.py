@@ -1,5 +1,6 @@
 """A run in a process of its own, for tests that kill it: python killable.py FOLDER [store]."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import jax.numpy as jnp
 
 import saltus
 
-NUM_DRAWS, NUM_WARMUP = 1_000_000, 5_000
+# Some seconds of steps, which take three times as long where `make test` compiles without optimising.
+NUM_DRAWS, NUM_WARMUP = 300_000 if os.environ.get("SALTUS_QUICK_COMPILATION") == "1" else 1_000_000, 5_000
 
 
 def target():
