@@ -27,8 +27,9 @@ _TIE, _NEAR = 0.9, 1.6  # as good as the best; how far behind one may still win
 _FAR_APART = 1.5  # R-hat
 _EFFORT, _TUNING_CHAINS = 0.15, 8
 _TUNING_STEPS = 3000  # of the run's chains: about what tuning takes
-_COMPILING, _TUNED = 1.0, 0.5  # seconds: about what it takes to compile a sampler, and what tuning adds
+_COMPILING, _TUNED = 1.0, 2.0  # seconds: about what it takes to compile a sampler, and what tuning adds
 _SAVED = 0.5  # of the run, that another sampler may be hoped to save
+_DEARER = 4  # times as long as by a gradient that can be trusted: no better guide makes up for that
 NOT_NEEDED, NO_MODE_LEFT = "not needed", "it would have to cross between the modes too"
 
 
@@ -133,17 +134,20 @@ class Contest:
         """Whether no other sampler is worth even being compiled."""
         return bool(self.entered) and self.winner().trial.agrees and _SAVED * self.needed() <= _COMPILING
 
-    def why_not(self, entrant: Entrant) -> str:
-        """Why another sampler is not worth what it takes to try it; nothing where it is."""
+    def why_not(self, entrant: Entrant, trusted: bool) -> str:
+        """Why another sampler is not worth what it takes to try it; nothing where it is. trusted: the target's own local model."""
         if self.tempering and self.winner().trial.agrees:
             return NO_MODE_LEFT
         price = _COMPILING + (0 if entrant.nothing_to_tune else _TUNED)
         if _SAVED * self.needed() <= price:
             return NOT_NEEDED
         try:
-            step = step_seconds(entrant.start, self.target, self.settings.num_chains)
+            step = step_seconds(entrant.frozen(entrant.start), self.target, self.settings.num_chains)
         except Exception:  # it will say so itself when it enters
             return ""
+        own = [e.trial for e in self.entered if e.entrant.kind is entrant.kind and e.entrant.differences is None]
+        if trusted and entrant.differences is not None and own and step > _DEARER * own[0].seconds_per_step:
+            return f"the gradient is a good guide, and their steps take more than {_DEARER} times as long"
         best = self.winner()
         if best.trial.agrees and step > 2 * best.trial.worth.steps * best.trial.seconds_per_step:
             return f"a step takes longer than an effective draw of {best.entrant.name}"

@@ -149,7 +149,7 @@ def _consider(contest: Contest, entrants: Entrants, entrant: Entrant, must: bool
         return
     if not must and contest.modes_seen():
         _temper_once(contest)
-    why = LATE if contest.late() else "" if must else _why_not(contest, entrant)
+    why = LATE if contest.late() else "" if must else _why_not(contest, entrant, trusted=not entrants.doubt)
     if why:
         entrants.out[entrant.name] = why
     else:
@@ -172,7 +172,7 @@ def _last_hope(entrants: Entrants) -> Entrant | None:
     return min((e for e in entrants.first if not e.guided and e.kind in ours), key=lambda e: e.simplicity, default=None)
 
 
-def _why_not(contest: Contest, entrant: Entrant) -> str:
+def _why_not(contest: Contest, entrant: Entrant, trusted: bool) -> str:
     """Why this one does not enter."""
     if not contest.entered:
         return ""
@@ -180,7 +180,7 @@ def _why_not(contest: Contest, entrant: Entrant) -> str:
         return "" if entrant.needs_values_only else "nothing moves here"  # they move if anything can
     if entrant.last_resort:
         return "a last resort"
-    return contest.why_not(entrant)
+    return contest.why_not(entrant, trusted)
 
 
 def _doubt(target: Target, settings: Settings, initial: Any) -> tuple[str, bool]:
