@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax
 import numpy as np
 import scipy.sparse
 
+from .chain import MOMENTS
 from .enumeration import Enumerated, enumerate_models
-from .estimates import BATCHES, Estimate, inclusion, ratio, rhat
+from .estimates import BATCHES, Estimate, inclusion, moment, ratio, rhat
 from .problem import Question
 from .sampling import Sampled
 
@@ -19,19 +20,26 @@ LISTED = 100_000  # models that are listed of an enumeration
 
 @dataclass(frozen=True)
 class Models:
-    """Models by falling probability. columns: an array of indices each. probability: how often; renormalised:
-    exp(log_posterior).
+    """Models by falling probability. slots: (models, most) their columns, p where empty. sizes: (models,).
+
+    log_posterior: log p(γ) p(y | γ) / p(y | no column). frequency: share of the weighted visits, and error: of that, for the first.
     """
 
-    columns: list[np.ndarray]
+    slots: np.ndarray
+    sizes: np.ndarray
     log_posterior: np.ndarray
-    probability: np.ndarray
+    frequency: np.ndarray
     error: np.ndarray
-    renormalised: np.ndarray
 
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.array([len(c) for c in self.columns], int)
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def columns(self, i: int) -> np.ndarray:
+        """Of one model."""
+        return self.slots[i, : self.sizes[i]]
+
+    def ordered(self, order: np.ndarray, **changes: Any) -> Models:
+        return Models(**{f.name: getattr(self, f.name)[order] for f in fields(self)} | changes)
 
 
 @dataclass(frozen=True)
@@ -107,28 +115,22 @@ def _listed(found: Enumerated, p: int) -> Models:
     num = min(LISTED, int(np.sum(share > 0)))
     top = np.argpartition(-share, num - 1)[:num]
     top = top[np.argsort(-share[top], kind="stable")]
-    bits = (top[:, None] >> np.arange(p)) & 1
-    columns = [np.flatnonzero(row) for row in bits]
-    return Models(columns, found.log_posterior[top], share[top], np.zeros(num), share[top])
+    slots = np.sort(np.where((top[:, None] >> np.arange(p)) & 1, np.arange(p), p), axis=1)
+    return Models(slots, found.sizes[top], found.log_posterior[top], share[top], np.zeros(num))
 
 
 def answer_by_sampling(question: Question, sampled: Sampled) -> Answer:
-    totals = sampled.totals.merged(BATCHES)
-    mean, second, positive = (ratio(totals.part(x), totals.weight) for x in ("mean", "second", "positive"))
-    seen, model = np.unique(sampled.hashes, return_inverse=True)
-    model = model.reshape(sampled.hashes.shape)
-    columns = [sampled.known[h][0] for h in seen.tolist()]
-    log_posterior = np.array([sampled.known[h][1] for h in seen.tolist()])
-    every = Models(columns, log_posterior, np.zeros(len(seen)), np.zeros(len(seen)), np.zeros(len(seen)))
-    draws = Draws(model, sampled.weights)
-    models, draws = _ranked(every, draws)
+    nothing, p = np.zeros(len(sampled.slots)), question.data.p
+    every = Models(sampled.slots, np.sum(sampled.slots < p, axis=1), sampled.log_posterior, nothing, nothing)
+    models, draws = _ranked(every, Draws(sampled.model, sampled.weights))
+    mean, second, positive = (moment(sampled.totals, name) for name in MOMENTS)
     return Answer(
         question,
         inclusion(sampled.totals),
         mean,
         second,
         positive,
-        _sizes(models, draws, question.data.p),
+        _sizes(models, draws, p),
         _log_evidence(models, draws),
         models,
         rhat(sampled.totals),
@@ -139,23 +141,20 @@ def answer_by_sampling(question: Question, sampled: Sampled) -> Answer:
 
 
 def _ranked(models: Models, draws: Draws, factor: np.ndarray | None = None) -> tuple[Models, Draws]:
-    """By falling probability, with errors; the visits renumbered alike."""
-    num = len(models.columns)
+    """By falling posterior, with how often each was visited; the visits renumbered alike. factor: of the weights, by model."""
+    num = len(models)
     weights = draws.by_model(num, factor)
     chains = draws.weight.shape[0]
     below = np.asarray(weights.sum(axis=1)).ravel()
     share = np.asarray(weights.sum(axis=0)).ravel() / below.sum()
-    order = np.argsort(-share, kind="stable")
+    order = np.argsort(-models.log_posterior, kind="stable")
     shown = order[:1000]  # errors of so many models
     above = np.asarray(weights[:, shown].todense())
     error = np.full(num, np.nan)
     error[: len(shown)] = ratio(above.reshape(chains, -1, len(shown)), below.reshape(chains, -1)).error
-    top = models.log_posterior.max()
-    renormalised = np.exp(models.log_posterior - top)
-    renormalised /= renormalised.sum()
     place = np.empty(num, int)
     place[order] = np.arange(num)
-    ranked = Models([models.columns[i] for i in order], models.log_posterior[order], share[order], error, renormalised[order])
+    ranked = models.ordered(order, frequency=share[order], error=error)
     return ranked, Draws(place[draws.model], draws.weight if factor is None else draws.weight * factor[draws.model])
 
 
@@ -177,9 +176,9 @@ def _log_evidence(models: Models, draws: Draws) -> Estimate:
     chosen = np.unique(draws.model[:, :half])
     chosen = chosen[np.argsort(-models.log_posterior[chosen])][:10_000]
     later = Draws(draws.model[:, half:], draws.weight[:, half:])
-    inside = np.zeros((len(models.columns), 1))
+    inside = np.zeros((len(models), 1))
     inside[chosen] = 1
-    often = later.estimate(later.by_model(len(models.columns)), inside)
+    often = later.estimate(later.by_model(len(models)), inside)
     if not often.value[0] > 0:
         return Estimate(np.asarray(np.nan), np.asarray(np.nan))
     total = np.logaddexp.reduce(models.log_posterior[chosen])
@@ -197,16 +196,14 @@ def reweighted(answer: Answer, question: Question) -> Answer:
         return answer_by_enumeration(question)
     models, draws, p = answer.models, answer.draws, question.data.p
     before, after = answer.question.model_prior, question.model_prior
-    sizes = models.sizes
-    change = after.log_prob(sizes, _odds(models, after.log_odds)) - before.log_prob(sizes, _odds(models, before.log_odds))
+    then, now = (prior.log_prob(models.sizes, _odds(models, prior.log_odds)) for prior in (before, after))
+    change = now - then
     factor = np.exp(change - change[np.isfinite(change)].max(initial=0))
-    shifted = Models(models.columns, models.log_posterior + change, models.probability, models.error, models.renormalised)
-    models, draws = _ranked(shifted, draws, factor)
-    weights = draws.by_model(len(models.columns))
-    rows = np.repeat(np.arange(len(models.columns)), models.sizes)
-    places = np.concatenate([*models.columns, np.zeros(0, int)]).astype(int)
-    shape = (len(models.columns), p)
-    share = draws.estimate(weights, scipy.sparse.coo_matrix((np.ones(len(rows)), (rows, places)), shape=shape).tocsr())
+    models, draws = _ranked(replace(models, log_posterior=models.log_posterior + change), draws, factor)
+    weights = draws.by_model(len(models))
+    rows, slots = np.nonzero(models.slots < p)
+    inside = scipy.sparse.coo_matrix((np.ones(len(rows)), (rows, models.slots[rows, slots])), shape=(len(models), p)).tocsr()
+    share = draws.estimate(weights, inside)
     scale = share.value / np.where(
         answer.inclusion.value > 0, answer.inclusion.value, 1
     )  # coefficients if in are taken to be as before
@@ -228,4 +225,5 @@ def reweighted(answer: Answer, question: Question) -> Answer:
 
 
 def _odds(models: Models, log_odds: np.ndarray) -> np.ndarray:
-    return np.array([log_odds[c].sum() for c in models.columns]) if np.any(log_odds) else np.zeros(len(models.columns))
+    """(models,) log_odds of the columns that are in."""
+    return np.append(log_odds, 0.0)[models.slots].sum(axis=1)

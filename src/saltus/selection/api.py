@@ -7,10 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._record import as_choice, as_flag, as_real, as_size
+from .._record import as_flag, as_real, as_size
 from ..engine.arguments import read_seconds, read_seed
-from ..errors import SelectionError
+from ..engine.samplers import read_samplers
+from ..errors import KernelError, SelectionError
+from ..kernels import samplers
 from .answer import answer_by_enumeration, answer_by_sampling
+from .by_kernel import sample_by
 from .coefficient_priors import read_prior
 from .data import read_data
 from .model_priors import read_model_prior
@@ -31,7 +34,7 @@ def variable_selection(
     names: Any = None,
     seed: int = 0,
     progress: bool = True,
-    method: str = "auto",
+    method: Any = "auto",
     *,
     prior_value: float | None = None,
     expected_size: float | None = None,
@@ -55,7 +58,9 @@ def variable_selection(
     names: of the columns, if X is an array.
     seed: the same seed gives the same numbers.
     progress: show a line while sampling, on a terminal.
-    method: "enumerate" all models (up to 20 columns), "sample", or "auto": enumerate where that is possible.
+    method: "enumerate" all models (up to 20 columns), "sample", or "auto": enumerate where that is possible. Or what
+        `saltus.sample` takes as its sampler, such as "ncg", "pavg", "tempered" or a kernel: it then goes through the models,
+        guided by the same exact differences, for `max_steps` draws of each chain (default 2000).
     prior_value: g, a of "hyper-g" and "hyper-g/n" (3), or the slab's variance over σ² of "independent" (1, for columns of sd 1).
     expected_size: number of columns that the prior expects, for "beta-binomial" and "bernoulli".
     max_size: the most columns a model may have.
@@ -76,7 +81,9 @@ def variable_selection(
     'a'
     """
     progress, seed = as_flag(progress, "progress", SelectionError), read_seed(seed)
-    as_choice(method, "method", METHODS, SelectionError)
+    own = isinstance(method, str) and method in METHODS
+    if not own:
+        method = _read_sampler(method)
     chosen = read_prior(prior, prior_value)
     goal = Goal(_read_error(error), _read_steps(max_steps), read_seconds(time_limit, "time_limit"))
     num_chains = as_size(num_chains, "num_chains", SelectionError, least=2, most=1000)
@@ -98,14 +105,24 @@ def variable_selection(
         )
     if method == "enumerate" or data.p == 0 or (method == "auto" and data.p <= MOST_ENUMERATED):
         return Selection(answer_by_enumeration(question), {**told, "method": "enumerate"})
-    shown = Progress(progress)
-    shown.say(f"compiling for {data.p} columns ...")
     with jax.enable_x64(True):
-        sampled = sample_models(question, seed, num_chains, goal, shown)
-    shown.end()
-    told |= dict(method="sample", steps=sampled.steps, num_chains=num_chains, seconds=sampled.seconds, slots=sampled.slots)
+        if own:
+            sampled, kernel = sample_models(question, seed, num_chains, goal, Progress(progress)), ""
+        else:
+            sampled, kernel = sample_by(question, method, seed, num_chains, goal, progress)
+    told |= dict(method="sample", kernel=kernel, steps=sampled.steps, num_chains=num_chains, seconds=sampled.seconds)
     told |= dict(ended=sampled.ended, goal=goal.error, first_seconds=sampled.first_seconds)
     return Selection(answer_by_sampling(question, sampled), told)
+
+
+def _read_sampler(method: Any) -> Any:
+    """A sampler of `saltus.sample`, once it is seen to be one."""
+    try:
+        read_samplers(method if isinstance(method, (list, tuple)) else [method])
+    except KernelError as cause:
+        expected = f"one of {', '.join(map(repr, METHODS))}, or a sampler: {', '.join(map(repr, samplers()))}, or a kernel"
+        raise SelectionError("`method` is not known.", expected=expected, found=repr(method)[:80]) from cause
+    return method
 
 
 def _which(model_prior: Any, data: Any) -> Any:

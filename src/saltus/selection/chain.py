@@ -1,16 +1,14 @@
 r"""The chain: weighted tempered Gibbs over columns with heat-bath swaps, and what it adds up on its way.
 
-A model γ is left by flipping column i at the rate η_i / p(γ_i | rest), η_i = ½ (p(γ_i = 1 | rest) + κ/p) (weighted TGS,
-Zanella & Roberts
-2019), or by a swap at the rate λ: one of its columns, chosen evenly, is replaced by column j with the probability of the model that
-then results among all replacements, itself included. With W(γ) the sum of the flip rates,
+A model γ is left by flipping column i at the rate η_i / p(γ_i | rest), η_i = ½ (p(γ_i = 1 | rest) + κ/p) (weighted TGS, Zanella
+& Roberts 2019), or by a swap at the rate λ: one of its columns, chosen evenly, is replaced by column j with the probability of the
+model that then results among all replacements, itself included. With W(γ) the sum of the flip rates,
 
 $$ \pi(\gamma)\, (W(\gamma) + \lambda) $$
 
-is stationary for the sequence of models, so a visit weighs w = 1 / (W + λ). Flips: π(γ) η_i / p(γ_i | rest) is the same for
-both models. Swaps:
-a heat bath among models of one size leaves π invariant, and rings at the same rate everywhere. Every visit gives all p inclusion
-probabilities at once, p(γ_i = 1 | rest) (Rao-Blackwell).
+is stationary for the sequence of models, so a visit weighs w = 1 / (W + λ). Flips: π(γ) η_i / p(γ_i | rest) is the same for both
+models. Swaps: a heat bath among models of one size leaves π invariant, and rings at the same rate everywhere. Every visit gives
+all p inclusion probabilities at once, p(γ_i = 1 | rest) (Rao-Blackwell).
 """
 
 from __future__ import annotations
@@ -25,18 +23,20 @@ import numpy as np
 from .. import random
 from .._fusion import stored
 from .._record import record, static
-from .active import Columns, Fit, Flips, fit, flips, move, without
+from .active import Columns, Fit, Flips, add, fit, flips, remove
 from .coefficient_priors import Evidence
 
-SUMS = ("h", "wh", "whh", "mean", "second", "positive")  # each times w; h: p(γ_i = 1 | rest)
+SUMS = ("h", "wh", "whh")  # each times w; h: p(γ_i = 1 | rest)
+MOMENTS = ("mean", "second", "positive")  # each times w h, at the first visit of every segment
+SEGMENT = 32  # visits for each look at the coefficients
 
 
 @record
 class Problem:
-    """What a chain needs. steps: (most + 2,) log prior of one column more, by size; log_odds: (p,) on top, for each column.
+    """What a chain needs. log_prior: (most + 2,) by size; log_odds: (p,) on top, for each column.
 
-    kappa: how many columns the exploration should keep trying; swaps: the rate λ. together: chains side by side, or one
-    after the other.
+    kappa: how many columns the exploration should keep trying; swaps: the rate λ. together: chains side by side, or one after the
+    other.
     """
 
     columns: Columns
@@ -50,34 +50,39 @@ class Problem:
 
 @record
 class Law:
-    """How a model is left: flips; h (p,), p(γ_i = 1 | rest); rates (p,) of flipping; total, with that of swaps."""
+    """How a model is left: flips; h (p,), p(γ_i = 1 | rest); rates (p,) of flipping; total, with that of swaps; log_prob here."""
 
     flips: Flips
     h: jax.Array
     rates: jax.Array
     total: jax.Array
+    log_prob: jax.Array
 
 
 def law(problem: Problem, x: Fit) -> Law:
     f = flips(problem.columns, x)
-    odds = stored(inclusion_odds, problem, f)
-    most = 600.0 if odds.dtype == jnp.float64 else 80.0
-    odds = jnp.clip(odds, -most, most)
-    possible = f.possible & (f.inside | (x.size < x.slots.shape[0]))
-    possible &= jnp.isfinite(problem.log_prior[f.size_out + 1])
-    h = jnp.where(possible, jax.nn.sigmoid(odds), 0)
-    eta = 0.5 * (h + problem.kappa / len(h))
-    rates = stored(jnp.where, possible, eta * (1 + jnp.exp(jnp.where(f.inside, -odds, odds))), 0)
-    return Law(f, h, rates, jnp.sum(rates) + problem.swaps)
+    log_ratio = flip_changes(problem, x, f)
+    most = 600.0 if log_ratio.dtype == jnp.float64 else 80.0
+    possible = f.possible & (f.inside | (x.size < x.slots.shape[0])) & ~(log_ratio == -jnp.inf)
+    ratio = stored(_ratio, possible, jnp.clip(log_ratio, -most, most))
+    h = jnp.where(f.inside, 1, ratio) / (1 + ratio)
+    rates = jnp.where(possible, 0.5 * (jnp.where(f.inside, 1, ratio) + problem.kappa / len(h) * (1 + ratio)), 0)
+    return Law(f, h, rates, jnp.sum(rates) + problem.swaps, log_posterior(problem, x))
 
 
-def inclusion_odds(problem: Problem, f: Flips) -> jax.Array:
-    """(p,) log odds of every column being in, given the rest."""
-    evidence = problem.evidence
-    logdet_in = f.logdet_out + jnp.log(f.left)
-    change = evidence.log_evidence(f.size_out + 1, f.Q_in, logdet_in) - evidence.log_evidence(f.size_out, f.Q_out, f.logdet_out)
-    prior = problem.log_prior[f.size_out + 1] - problem.log_prior[f.size_out]
-    return change + prior + problem.log_odds
+def _ratio(possible: jax.Array, log_ratio: jax.Array) -> jax.Array:
+    """π(flipped) / π(γ)."""
+    return jnp.where(possible, jnp.exp(log_ratio), 0)
+
+
+def flip_changes(problem: Problem, x: Fit, f: Flips) -> jax.Array:
+    """(p,) log π(the model with this column flipped) - log π(γ)."""
+    evidence, hop = problem.evidence, jnp.where(f.inside, -1, 1)
+    logdet = jnp.where(f.inside, f.logdet_out, f.logdet_out + jnp.log(f.left))
+    flipped = evidence.log_evidence(x.size + hop, jnp.where(f.inside, f.Q_out, f.Q_in), logdet)
+    fewer, now, more = (problem.log_prior[jnp.maximum(x.size + i, 0)] for i in (-1, 0, 1))
+    prior = jnp.where(f.inside, fewer - now - problem.log_odds, more - now + problem.log_odds)
+    return flipped - evidence.log_evidence(x.size, x.Q, x.logdet) + prior
 
 
 def log_posterior(problem: Problem, x: Fit) -> jax.Array:
@@ -87,11 +92,13 @@ def log_posterior(problem: Problem, x: Fit) -> jax.Array:
     return problem.evidence.log_evidence(x.size, x.Q, x.logdet) + problem.log_prior[x.size] + jnp.sum(each)
 
 
-def replacements(problem: Problem, x: Fit, slot: Any) -> jax.Array:
-    """(p,) weights of the columns that may take this slot, the one in it included."""
-    Q, logdet, possible = without(problem.columns, x, slot)
-    log_weights = problem.evidence.log_evidence(jnp.broadcast_to(x.size, Q.shape), Q, logdet) + problem.log_odds
-    log_weights = jnp.where(possible, log_weights, -jnp.inf)
+def arrivals(problem: Problem, x: Fit, old: Any) -> jax.Array:
+    """(p,) weights of the columns that may come into the model x, from which column `old` has just gone: a heat bath."""
+    possible = ~x.inside & (x.left > problem.columns.tolerance * problem.columns.squares)
+    possible |= jnp.arange(len(x.left)) == old
+    left = jnp.where(possible, x.left, 1)
+    log_weights = problem.evidence.log_evidence(x.size + 1, x.Q - x.along * x.along / left, x.logdet + jnp.log(left))
+    log_weights = jnp.where(possible, log_weights + problem.log_odds, -jnp.inf)
     top = jnp.max(log_weights)
     return jnp.where(jnp.isfinite(top), jnp.exp(log_weights - top), 0)
 
@@ -122,30 +129,29 @@ def _beyond(u: jax.Array, weights: jax.Array) -> jax.Array:
 
 
 def step(u: jax.Array, problem: Problem, x: Fit, now: Law) -> Fit:
-    """One move from x, whose law is `now`; u: (UNIFORMS,) from `random.unit`."""
+    """One move from x, whose law is `now`; u: (UNIFORMS,) from `random.unit`. A swap is a column out and one in."""
     p = x.left.shape[0]
-    swap = (u[0] * now.total < problem.swaps) & (x.size > 0)
-    index = pick(u[2:4], now.rates)
+    swaps = (u[0] * now.total < problem.swaps) & (x.size > 0)
+    flips_one = (u[0] * now.total >= problem.swaps) & (now.total > problem.swaps)
+    flipped = pick(u[2:4], now.rates)
+    out = swaps | (flips_one & x.inside[flipped])
     there = x.slots < p
     rank = jnp.minimum((u[1] * x.size).astype(jnp.int32), x.size - 1)
-    swapped_slot = jnp.argmax(there & (jnp.cumsum(there) - 1 == rank))
-    old = x.slots[swapped_slot]
+    chosen = jnp.argmax(there & (jnp.cumsum(there) - 1 == rank))
+    slot = jnp.where(swaps, chosen, jnp.argmax(x.slots == flipped))
+    rest = remove(x, slot, out)
 
-    def draw(_: Any) -> jax.Array:
-        return pick(u[4:6], replacements(problem, x, swapped_slot))
+    def arrival(_: Any) -> jax.Array:
+        return pick(u[4:6], arrivals(problem, rest, x.slots[slot]))
 
-    new = draw(None) if problem.together else jax.lax.cond(swap, draw, lambda _: old.astype(jnp.int32), None)
-    moves = jnp.where(swap, new != old, now.total > problem.swaps)
-    moves &= swap | (u[0] * now.total >= problem.swaps)
-    deletes, adds = moves & (swap | now.flips.inside[index]), moves & (swap | ~now.flips.inside[index])
-    slot = jnp.where(swap, swapped_slot, jnp.argmax(x.slots == index))
-    return move(problem.columns, x, slot, jnp.where(swap, new, index), deletes, adds, lazy=not problem.together)
+    j = arrival(None) if problem.together else jax.lax.cond(swaps, arrival, lambda _: flipped, None)
+    return add(problem.columns, rest, jnp.where(swaps, j, flipped), swaps | (flips_one & ~x.inside[flipped]))
 
 
-def moments(problem: Problem, f: Flips) -> tuple[jax.Array, jax.Array, jax.Array]:
+def moments(evidence: Evidence, f: Flips) -> tuple[jax.Array, jax.Array, jax.Array]:
     """(mean, second moment, probability of being positive) of every coefficient when it is in: Student's t with N degrees."""
-    N = problem.evidence.N
-    s1, s2 = problem.evidence.shrinkage(f.size_out + 1, f.Q_in)
+    N = evidence.N
+    s1, s2 = evidence.shrinkage(f.size_out + 1, f.Q_in)
     mean = s1 * f.coefficient
     R2 = 1 - f.Q_in
     second = s2 * f.coefficient**2 + jnp.maximum(s1 - s2 * R2, 0) / (max(N - 2, 1) * f.left)
@@ -157,11 +163,14 @@ def moments(problem: Problem, f: Flips) -> tuple[jax.Array, jax.Array, jax.Array
 
 @record
 class Batch:
-    """What a batch of steps leaves of one chain. sums: (6, p), as `SUMS`; slots (steps, m), log_prob, weight (steps,) of the
-    visits.
+    """What a batch of steps leaves of one chain.
+
+    sums: (3, p), as `SUMS`. moments: (4, p), as `MOMENTS`, and the w h that they belong to. slots (steps, m), log_prob, weight
+    (steps,): of the visits. last: (m,) slots. full: whether there was no room for another column.
     """
 
     sums: jax.Array
+    moments: jax.Array
     slots: jax.Array
     log_prob: jax.Array
     weight: jax.Array
@@ -170,7 +179,7 @@ class Batch:
 
 
 def run_batch(problem: Problem, slots: jax.Array, keys: jax.Array, steps: int) -> Batch:
-    """`steps` steps of every chain from its model: slots (chains, m), keys (chains,)."""
+    """`steps` steps, whole segments, of every chain from its model: slots (chains, m), keys (chains,)."""
     return _program()(problem, slots, keys, steps)
 
 
@@ -191,23 +200,31 @@ def _run_chains(problem: Problem, slots: jax.Array, keys: jax.Array, steps: int)
 
 
 def _run_chain(problem: Problem, steps: int, slots: jax.Array, key: jax.Array) -> Batch:
-    x = fit(problem.columns, slots)
-    sums = jnp.zeros((len(SUMS), x.left.shape[0]), x.left.dtype)
-
-    uniforms = random.unit(key, (steps, UNIFORMS), x.left.dtype)
+    p, m = problem.log_odds.shape[0], slots.shape[0]
+    dtype = problem.log_odds.dtype
+    uniforms = random.unit(key, (steps // SEGMENT, SEGMENT, UNIFORMS), dtype)
 
     def visit(state: tuple, u: Any) -> tuple[tuple, Any]:
         x, sums = state
         now = law(problem, x)
         w = 1 / now.total
-        mean, second, positive = moments(problem, now.flips)
         wh = w * now.h
-        sums = sums + jnp.stack([wh, w * wh, wh * wh, wh * mean, wh * second, wh * positive])
-        kept = (x.slots, log_posterior(problem, x), w)
-        return (step(u, problem, x, now), sums), kept
+        sums = [total + new for total, new in zip(sums, (wh, w * wh, wh * wh), strict=True)]
+        return (step(u, problem, x, now), sums), (x.slots, now.log_prob, w)
 
-    (x, sums), visits = jax.lax.scan(visit, (x, sums), uniforms)
-    all_slots, log_prob, weight = visits
-    m = slots.shape[0]
-    full = jnp.any(jnp.sum(all_slots < x.left.shape[0], axis=1) >= m) | (x.size >= m)
-    return Batch(sums, all_slots, log_prob, weight, x.slots, full)
+    def segment(state: tuple, u: Any) -> tuple[tuple, Any]:
+        x, sums, moved = state
+        now = law(problem, x)
+        mean, second, positive = moments(problem.evidence, now.flips)
+        wh = now.h / now.total
+        moved = [total + new for total, new in zip(moved, (wh * mean, wh * second, wh * positive, wh), strict=True)]
+        (x, sums), visits = jax.lax.scan(visit, (x, sums), u)
+        return (x, sums, moved), visits
+
+    zeros = jnp.zeros(p, dtype)
+    start = fit(problem.columns, slots), [zeros] * len(SUMS), [zeros] * (len(MOMENTS) + 1)
+    (last, sums, moved), visits = jax.lax.scan(segment, start, uniforms)
+    last = last.slots
+    all_slots, log_prob, weight = (leaf.reshape(steps, *leaf.shape[2:]) for leaf in visits)
+    full = jnp.any(jnp.sum(all_slots < p, axis=1) >= m) | (jnp.sum(last < p) >= m)
+    return Batch(jnp.stack(sums), jnp.stack(moved), all_slots, log_prob, weight, last, full)

@@ -102,14 +102,14 @@ class Evidence:
         size = k.astype(Q.dtype)
         if self.name in ("g", "bric"):
             log1g = jnp.log1p(self.number).astype(Q.dtype)
-            return 0.5 * (self.N - size) * log1g - 0.5 * self.N * jnp.log1p(self.number.astype(Q.dtype) * Q)
+            return 0.5 * (self.N - size) * log1g - 0.5 * self.N * jnp.log(1 + self.number.astype(Q.dtype) * Q)
         if self.name == "independent":
             return -0.5 * logdet - 0.5 * self.N * jnp.log(Q)
         if self.name == "bic":
             return -0.5 * self.n * jnp.log(Q) - 0.5 * size * np.log(self.n)
         if self.name == "eb-local":
             g = best_g(self.N, size, Q)
-            return 0.5 * (self.N - size) * jnp.log1p(g) - 0.5 * self.N * jnp.log1p(g * Q)
+            return 0.5 * (self.N - size) * jnp.log1p(g) - 0.5 * self.N * jnp.log(1 + g * Q)
         return self._interpolated(k, jnp.log(Q))
 
     def _interpolated(self, k: Any, z: Any) -> jax.Array:
@@ -151,7 +151,7 @@ def make_evidence(prior: CoefficientPrior, n: int, N: int, p: int, most: int, dt
     number = prior.number(n, p)
     integral = prior.name in ("hyper-g", "hyper-g/n", "zellner-siow")
     table = _table(prior.name, number, n, N, most) if integral else np.zeros((1, 1, 4))
-    return Evidence(jnp.asarray(number, dtype), jnp.asarray(table, dtype), prior.name, int(N), int(n))
+    return Evidence(jnp.asarray(np.asarray(number, dtype)), jnp.asarray(table.astype(dtype)), prior.name, int(N), int(n))
 
 
 def _cell(z: Any, N: int) -> tuple[Any, Any]:

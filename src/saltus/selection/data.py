@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from .._record import as_sequence
 from .._words import counted, listed
 from ..errors import SelectionError
 
+ROWS = 512  # of a table that are worked on at a time
 FLAT = 1e-10  # a column whose spread is below this share of its size, after projection, is a combination of what is always in
 
 
@@ -74,11 +76,12 @@ def read_data(X: Any, y: Any, names: Any = None, forced: Any = None, intercept: 
     if not length > 1e-12 * max(1.0, float(np.linalg.norm(response))):
         what = "constant" if always.sum() == 0 else "explained completely by the columns that are always in"
         raise SelectionError(f"The response is {what}: there is nothing to explain.", found=f"y[0] = {response[0]:g}")
-    centred = _off(base, table)
-    spread, size = np.linalg.norm(centred, axis=0), np.linalg.norm(table, axis=0)
+    columns = _off(base, table)
+    spread, size = _lengths(columns), _lengths(table)
     flat = ~(spread > FLAT * np.maximum(size, 1e-300)) & ~always
     entering = np.flatnonzero(~flat & ~always)
-    columns = centred[:, entering] / spread[entering]
+    columns = columns if len(entering) == len(names) else columns[:, entering]
+    columns /= spread[entering]
     notes = _notes(names, flat, always, columns, entering)
     return Data(
         names,
@@ -212,9 +215,18 @@ def _basis(table: np.ndarray, always: np.ndarray, intercept: bool) -> np.ndarray
 
 
 def _off(base: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """x without its part in the span of the basis; twice, for the digits."""
-    x = x - base @ (base.T @ x)
-    return x - base @ (base.T @ x)
+    """x without its part in the span of the basis; twice, for the digits; some rows at a time, for the memory."""
+    x = x.copy()
+    for _ in range(2):
+        along = base.T @ x
+        for first in range(0, len(x), ROWS):
+            x[first : first + ROWS] -= base[first : first + ROWS] @ along
+    return x
+
+
+def _lengths(x: np.ndarray) -> np.ndarray:
+    """Of every column."""
+    return np.sqrt(np.einsum("ij,ij->j", x, x))
 
 
 def _notes(names: list[str], flat: np.ndarray, always: np.ndarray, columns: np.ndarray, entering: np.ndarray) -> list[str]:
@@ -235,9 +247,13 @@ def duplicates(columns: np.ndarray) -> list[list[int]]:
     """Groups of columns that are the same up to a factor."""
     if not columns.size:
         return []
-    lead = columns[np.argmax(np.abs(columns), axis=0), np.arange(columns.shape[1])]
-    rounded = np.round(columns * np.where(lead < 0, -1, 1), 9) + 0.0
-    groups: dict[bytes, list[int]] = {}
-    for j in range(columns.shape[1]):
-        groups.setdefault(np.ascontiguousarray(rounded[:, j]).tobytes(), []).append(j)
-    return [group for group in groups.values() if len(group) > 1]
+    shadow = np.abs(np.random.default_rng(0).normal(size=len(columns)) @ columns)  # alike for copies, hardly ever for others
+    order = np.argsort(shadow, kind="stable")
+    groups: list[list[int]] = []
+    for i, j in itertools.pairwise(order):
+        if shadow[j] - shadow[i] < 1e-8 and abs(columns[:, i] @ columns[:, j]) > 1 - 1e-9:
+            if groups and groups[-1][-1] == i:
+                groups[-1].append(int(j))
+            else:
+                groups.append([int(i), int(j)])
+    return sorted(sorted(group) for group in groups)

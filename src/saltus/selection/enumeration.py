@@ -93,6 +93,6 @@ def _column(problem: Problem, matrix: np.ndarray, least: np.ndarray, share: np.n
     size_out = np.bitwise_count(codes).astype(np.int32)
     Q_out = rest.matrix[:, 1, 1]
     flipped = Flips(True, along / left, left, Q_out - along**2 / left, Q_out, size_out, rest.logdet, True)  # type: ignore[arg-type]
-    mean, second, positive = (np.asarray(x) for x in moments(problem, flipped))
+    mean, second, positive = (np.asarray(x) for x in moments(problem.evidence, flipped))
     used = w > 0
     return [w.sum(), *(float(np.sum(w[used] * x[used])) for x in (mean, second, positive))]

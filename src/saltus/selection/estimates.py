@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .chain import SUMS
+from .chain import MOMENTS, SUMS
 
 DISCARDED = 0.25  # of every chain, from its beginning
 BATCHES = 16  # of each chain, for errors
@@ -14,11 +14,12 @@ BATCHES = 16  # of each chain, for errors
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over batches of equal length: sums (chains, batches, 6, p) as `SUMS`; weight, square (chains, batches); steps of
-    a batch.
+    """Sums over batches of equal length: sums (chains, batches, 3, p) as `SUMS`; moments (chains, batches, 4, p) as `MOMENTS`, and
+    the w h that they belong to; weight, square (chains, batches): of w and w². steps: of a batch.
     """
 
     sums: np.ndarray
+    moments: np.ndarray
     weight: np.ndarray
     square: np.ndarray
     steps: int
@@ -26,7 +27,7 @@ class Totals:
     def kept(self) -> Totals:
         """Without the warm-up."""
         first = int(np.ceil(DISCARDED * self.weight.shape[1]))
-        return Totals(self.sums[:, first:], self.weight[:, first:], self.square[:, first:], self.steps)
+        return self._each(lambda x: x[:, first:], 1)
 
     def merged(self, num: int) -> Totals:
         """At most `num` longer batches; a remainder joins the first."""
@@ -34,8 +35,11 @@ class Totals:
         if have <= num:
             return self
         cuts = (np.arange(num) * have) // num
-        add = lambda x: np.add.reduceat(x, cuts, axis=1)  # noqa: E731
-        return Totals(add(self.sums), add(self.weight), add(self.square), self.steps * have // num)
+        return self._each(lambda x: np.add.reduceat(x, cuts, axis=1), have // num)
+
+    def _each(self, do, longer: int) -> Totals:  # type: ignore[no-untyped-def]
+        arrays = {name: do(getattr(self, name)) for name in ("sums", "moments", "weight", "square")}
+        return replace(self, **arrays, steps=self.steps * longer)
 
     def part(self, name: str) -> np.ndarray:
         return self.sums[:, :, SUMS.index(name)]
@@ -48,13 +52,23 @@ class Estimate:
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> Estimate:
-    """Σ above / Σ below over (chains, batches, ...), and its error: the larger of that seen between batches and between chains."""
+    """Σ above / Σ below over (chains, batches, ...), and its error."""
+    value, influence = _ratio(above, below)
+    return Estimate(value, error_of(influence))
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(Σ above / Σ below, what each batch adds to its error)."""
     below = below.reshape(below.shape + (1,) * (above.ndim - below.ndim))
     total = below.sum(axis=(0, 1))
     safe = np.where(total > 0, total, 1)
     value = np.where(total > 0, above.sum(axis=(0, 1)) / safe, np.nan)
-    off = above - np.nan_to_num(value) * below
-    return Estimate(value, np.maximum(_spread(off.reshape(-1, *off.shape[2:])), _spread(off.sum(axis=1))) / safe)
+    return value, (above - np.nan_to_num(value) * below) / safe
+
+
+def error_of(influence: np.ndarray) -> np.ndarray:
+    """Standard error of the sum over (chains, batches, ...): the larger of that seen between batches and between chains."""
+    return np.maximum(_spread(influence.reshape(-1, *influence.shape[2:])), _spread(influence.sum(axis=1)))
 
 
 def _spread(off: np.ndarray) -> np.ndarray:
@@ -67,6 +81,20 @@ def inclusion(totals: Totals) -> Estimate:
     merged = totals.merged(BATCHES)
     found = ratio(merged.part("h"), merged.weight)
     return Estimate(np.clip(found.value, 0, 1), found.error)
+
+
+def moment(totals: Totals, name: str) -> Estimate:
+    """p(in) times a moment of the coefficient when it is in: of all visits, and of the first of every segment."""
+    merged = totals.merged(BATCHES)
+    share, share_off = _ratio(merged.part("h"), merged.weight)
+    if_in, if_in_off = _ratio(merged.moments[:, :, MOMENTS.index(name)], merged.moments[:, :, -1])
+    if_in = np.nan_to_num(if_in)
+    return Estimate(share * if_in, error_of(share_off * if_in + share * if_in_off))
+
+
+def worst(found: Estimate, agreement: np.ndarray, goal: float) -> float:
+    """The largest R-hat of the columns whose error is at least a tenth of the goal: of others it says nothing that matters."""
+    return float(np.nanmax(agreement[found.error >= goal / 10], initial=1))
 
 
 def rhat(totals: Totals) -> np.ndarray:

@@ -71,7 +71,7 @@ def coefficients(axes: Any, found: Any, most: int) -> None:
     mean, sd = table["mean_if_in"].to_numpy() * scale, table["sd_if_in"].to_numpy() * scale
     share = table["inclusion"].to_numpy()
     seen = np.isfinite(mean) & np.isfinite(sd) & (share > 0.01)
-    reach = np.max(np.abs(mean[seen]) + 2.5 * sd[seen], initial=0.1)
+    reach = np.max(np.abs(mean[seen]) + 3.2 * sd[seen], initial=0.1)
     x = np.linspace(-reach, reach, 241)
     for y, (m, s, p) in enumerate(zip(mean, sd, share, strict=True)):
         axes.plot([0, 0], [y, y - 0.75 * (1 - p)], color=ORANGE, linewidth=2.2, solid_capstyle="butt")
@@ -80,6 +80,7 @@ def coefficients(axes: Any, found: Any, most: int) -> None:
             axes.fill_between(x, y, y - height, color=BLUE, alpha=0.75, linewidth=0)
     _name_rows(axes, names)
     axes.set_xlim(-reach, reach)
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("coefficient, in standard deviations of y and column")
     axes.set_title("Coefficients: blue if in, orange spike: out", fontsize=10, loc="left")
 
@@ -108,7 +109,7 @@ def models(axes: Any, found: Any, most: int) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xticks([])
     total = table["probability"].sum()
-    axes.set_xlabel(f"{len(table)} best models, together {total:.2g}; width: root of probability")
+    axes.set_xlabel(f"the {len(table)} best models, together {min(total, 1):.2g}; width: root of that")
     axes.set_title("Models: blue positive, orange negative", fontsize=10, loc="left")
 
 
@@ -131,17 +132,19 @@ def size(axes: Any, found: Any, most: int) -> None:
 
 
 def convergence(axes: Any, found: Any, most: int) -> None:
-    """How often the best models were visited against what their posteriors say."""
+    """How often the best models were visited against what their posteriors say; models of hardly any probability are left out."""
     axes.set_title("Convergence: visits against renormalised probabilities", fontsize=10, loc="left")
     if found._answer.exact:
         axes.text(0.5, 0.5, "all models were enumerated:\nnothing to converge", ha="center", va="center", transform=axes.transAxes)
         axes.set_xticks([])
         axes.set_yticks([])
         return
-    table = found.models
-    x, y, e = (table[name].to_numpy() for name in ("renormalised", "probability", "probability_error"))
-    axes.errorbar(x, y, yerr=2 * e, fmt="o", markersize=3, color=BLUE, ecolor=GREY, elinewidth=0.8)
-    low, high = min(x.min(), y.min()) * 0.8, max(x.max(), y.max()) * 1.25
+    x, y, e = (found.models[name].to_numpy() for name in ("renormalised", "frequency", "frequency_error"))
+    seen = (x > 1e-4 * x.max()) & (y > 0)
+    x, y, e = x[seen], y[seen], e[seen]
+    down = np.minimum(2 * e, 0.6 * y)  # to 0 is for ever on this axis
+    axes.errorbar(x, y, yerr=[down, 2 * e], fmt="o", markersize=3, color=BLUE, ecolor=GREY, elinewidth=0.8)
+    low, high = min(x.min(), y.min()) * 0.4, max(x.max(), (y + 2 * e).max()) * 1.25
     axes.plot([low, high], [low, high], color="black", linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set_xscale("log")
     axes.set_yscale("log")

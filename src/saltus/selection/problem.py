@@ -13,9 +13,11 @@ from .coefficient_priors import CoefficientPrior, make_evidence
 from .data import Data
 from .model_priors import ModelPrior
 
-GRAM = 3000  # columns up to which all their products are stored
+GRAM = 5000  # columns up to which all their products are stored
 SINGLE = 2e7  # entries of X from which on they are stored in single precision
 KAPPA = 5.0
+SWAPS = 30.0  # at most; rates of flips add up to about half the size of a model
+TOGETHER = 1000  # columns up to which chains step side by side; beyond, one after the other, what a move does not need is left out
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,10 @@ class Question:
 
     def columns(self, gram: bool | None = None) -> Columns:
         data, ridge = self.data, float(self.prior.ridge)
-        stored = data.p <= GRAM and data.n > 64 if gram is None else gram
-        X = data.columns * self.scale
+        stored = data.p <= GRAM if gram is None else gram
+        X = data.columns if self.scale == 1 else data.columns * self.scale
         single = not stored and X.size > SINGLE
-        rows = None if stored else jnp.asarray(np.ascontiguousarray(X.T), jnp.float32 if single else jnp.float64)
+        rows = None if stored else jnp.asarray(np.ascontiguousarray(X.T, np.float32 if single else np.float64))
         return Columns(
             jnp.asarray(X.T @ data.response),
             jnp.full(data.p, self.scale**2 + ridge),
@@ -59,7 +61,7 @@ class Question:
             tolerance=1e-5 if single else 1e-7,
         )
 
-    def problem(self, most: int, columns: Columns, swaps: float = 1.0) -> Problem:
+    def problem(self, most: int, columns: Columns, swaps: float | None = None) -> Problem:
         """For models of at most `most` columns."""
         data = self.data
         table = np.full(most + 2, -np.inf)
@@ -71,5 +73,6 @@ class Question:
             jnp.asarray(table),
             jnp.asarray(self.model_prior.log_odds),
             jnp.asarray(min(KAPPA, float(data.p))),
-            jnp.asarray(swaps),
+            jnp.asarray(float(np.clip(data.p / 50, 1, SWAPS)) if swaps is None else swaps),
+            together=data.p <= TOGETHER or (columns.gram is None and data.X.size > SINGLE),
         )

@@ -104,19 +104,30 @@ class Selection:
 
     @functools.cached_property
     def models(self) -> pd.DataFrame:
-        """The 100 likeliest models: columns, size, probability and its error, R², log posterior relative to the best."""
-        m, data = self._answer.models, self._data
-        top = min(100, len(m.columns))
-        names = [tuple(self.names[data.entering[j]] for j in c) for c in m.columns[:top]]
+        """The 100 likeliest models that were seen, with a row for each.
+
+        columns, size; probability: p(γ) p(y | γ) over their sum for all models, which is estimated, and probability_error;
+        frequency: share of the weighted visits, and frequency_error; renormalised: over the models that were seen; r2;
+        log_odds_to_best.
+        """
+        a, data = self._answer, self._data
+        m, top = a.models, min(100, len(a.models))
+        every = [m.columns(i) for i in range(top)]
+        names = [tuple(self.names[data.entering[j]] for j in c) for c in every]
+        log_posterior, best = m.log_posterior[:top], m.log_posterior.max()
+        known = bool(np.isfinite(a.log_evidence.value))
+        probability = np.minimum(np.exp(log_posterior - a.log_evidence.value), 1) if known else m.frequency[:top]
         return pd.DataFrame(
             {
                 "columns": names,
                 "size": [len(c) for c in names],
-                "probability": m.probability[:top],
-                "probability_error": m.error[:top],
-                "renormalised": m.renormalised[:top],
-                "r2": [r_squared(self._answer.question, c) for c in m.columns[:top]],
-                "log_odds_to_best": m.log_posterior[:top] - m.log_posterior.max(),
+                "probability": probability,
+                "probability_error": probability * a.log_evidence.error if known else m.error[:top],
+                "frequency": m.frequency[:top],
+                "frequency_error": m.error[:top],
+                "renormalised": np.exp(log_posterior - best) / np.exp(m.log_posterior - best).sum(),
+                "r2": [r_squared(a.question, c) for c in every],
+                "log_odds_to_best": log_posterior - best,
             }
         )
 
@@ -207,21 +218,27 @@ class Selection:
 
     def _with_base(self, beta: np.ndarray, draw: np.ndarray | None = None) -> np.ndarray:
         """What is always in, fitted to what `beta` leaves; draw: noise of that fit in the basis."""
-        data = self._data
-        left = data.y - data.X @ beta
-        along = data.base.T @ left if draw is None else data.base.T @ left + draw
-        ones = [np.ones((data.n, 1))] if data.intercept else []
-        every = np.concatenate([*ones, data.X[:, data.always]], axis=1)
-        found = np.linalg.lstsq(every, data.base @ along, rcond=None)[0] if every.shape[1] else np.zeros(0)
+        data, used = self._data, np.flatnonzero(beta)
+        along = data.base.T @ (data.y - data.X[:, used] @ beta[used])
+        along = along if draw is None else along + draw
+        found = self._of_base @ along
         beta = beta.copy()
         beta[data.always] = found[1:] if data.intercept else found
         return np.append(beta, found[0] if data.intercept else 0.0)
+
+    @functools.cached_property
+    def _of_base(self) -> np.ndarray:
+        """What turns coefficients of the basis into those of the intercept, where there is one, and the forced columns."""
+        data = self._data
+        ones = [np.ones((data.n, 1))] if data.intercept else []
+        every = np.concatenate([*ones, data.X[:, data.always]], axis=1)
+        return np.linalg.lstsq(every, data.base, rcond=None)[0] if every.shape[1] else np.zeros((0, data.base.shape[1]))
 
     def _columns_of(self, estimator: str) -> np.ndarray:
         a = self._answer
         if estimator == "median":
             return np.flatnonzero(a.inclusion.value >= 0.5)
-        return a.models.columns[int(np.argmax(a.models.log_posterior))]
+        return a.models.columns(int(np.argmax(a.models.log_posterior)))
 
     def _mean_of(self, columns: np.ndarray) -> np.ndarray:
         from .coefficient_priors import make_evidence
@@ -242,10 +259,10 @@ class Selection:
     def _draws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(draws, P) coefficients, (draws,) intercepts, (draws,) noise: models by probability, then their coefficients."""
         m = self._answer.models
-        share = np.cumsum(m.probability / m.probability.sum())
-        num = min(DRAWS, max(400, int(4e7 / len(self.names))))
+        share = np.cumsum(m.frequency / m.frequency.sum())
+        num = min(DRAWS, max(400, int(2e7 / len(self.names))))
         place = np.minimum(np.searchsorted(share, (np.arange(num) + 0.5) / num), len(share) - 1)
-        fits = {i: fit_model(self._answer.question, m.columns[i]) for i in np.unique(place)}
+        fits = {i: fit_model(self._answer.question, m.columns(i)) for i in np.unique(place)}
         return self._drawn([fits[i] for i in place], 0)
 
     def _drawn(self, fits: list, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -259,7 +276,10 @@ class Selection:
 
     @functools.cached_property
     def _intervals(self) -> tuple[np.ndarray, np.ndarray]:
-        low, high = np.quantile(self._draws[0], [0.025, 0.975], axis=0)
+        draws = self._draws[0]
+        low, high = np.zeros((2, draws.shape[1]))
+        used = np.flatnonzero(draws.any(axis=0))
+        low[used], high[used] = np.quantile(draws[:, used], [0.025, 0.975], axis=0)
         return low, high
 
     # ---- again, shown ---------------------------------------------------------------------------------------------

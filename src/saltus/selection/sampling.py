@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import random
-from .chain import run_batch
-from .estimates import Totals, inclusion, rhat
-from .problem import Question
+from ..engine.groups import Crew
+from .chain import SEGMENT, Problem, run_batch
+from .estimates import Totals, inclusion, rhat, worst
+from .problem import GRAM, Question
 from .progress import Progress
 
-FIRST_SLOTS = 16
+FIRST_SLOTS = 32
+FEW_SLOTS = 16  # of more than 20000 columns
 FEWEST_BATCHES = 8
-WORK = 1.2e11  # operations that a run may take unless `max_steps` says otherwise
+WORK = 1.5e12  # operations that a run may take unless `max_steps` says otherwise: some minutes
 
 
 @dataclass(frozen=True)
@@ -30,36 +34,55 @@ class Goal:
     rhat: float = 1.01
 
 
-@dataclass
 class Visits:
-    """Models visited: (chains, steps) hashes and weights, and of every model its columns, size and log posterior."""
+    """Models visited: (chains, steps) hashes and weights by batches, and of every model columns and log posterior, once.
 
-    keys: np.ndarray
-    hashes: list = field(default_factory=list)
-    weights: list = field(default_factory=list)
-    known: dict = field(default_factory=dict)  # hash -> (columns, log posterior)
+    keys: (p + 1,) random numbers, the last 0; their sums are the hashes.
+    """
+
+    SOME = 2**18  # models
+
+    def __init__(self, keys: np.ndarray):
+        self.keys = keys
+        self.hashes: list[np.ndarray] = []
+        self.weights: list[np.ndarray] = []
+        self._models: list[tuple] = []
+        self._code = np.int16 if len(keys) < 2**15 else np.int32
+        self._next = self.SOME
 
     def add(self, slots: np.ndarray, log_prob: np.ndarray, weight: np.ndarray) -> None:
         hashes = self.keys[slots].sum(axis=-1, dtype=np.uint64)
         new, first = np.unique(hashes, return_index=True)
-        flat, values = slots.reshape(-1, slots.shape[-1]), log_prob.reshape(-1)
-        for key, place in zip(new.tolist(), first.tolist(), strict=True):
-            if key not in self.known:
-                self.known[key] = (np.sort(flat[place][flat[place] < len(self.keys) - 1]), float(values[place]))
+        columns = np.sort(slots.reshape(-1, slots.shape[-1])[first], axis=1)
+        most = int(np.max(np.sum(columns < len(self.keys) - 1, axis=1)))
+        self._models.append((new, columns[:, :most].astype(self._code), log_prob.reshape(-1)[first]))
+        if sum(len(each[0]) for each in self._models) > self._next:
+            self._next = max(self.SOME, 2 * len(self.known()[0]))
         self.hashes.append(hashes)
         self.weights.append(weight)
+
+    def known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(hashes in order, slots (models, most) in order of columns, log posterior) of all models."""
+        hashes, slots, log_posterior = zip(*self._models, strict=True)
+        seen, first = np.unique(np.concatenate(hashes), return_index=True)
+        most, p = max(each.shape[1] for each in slots), len(self.keys) - 1
+        found = seen, np.concatenate([_padded(each, most, p) for each in slots])[first], np.concatenate(log_posterior)[first]
+        self._models = [found]
+        return found
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What the chains left: totals after the warm-up; visits of the same steps; how it ended."""
+    """What the chains left: totals after the warm-up; weights (chains, visits) of the same steps, and which model (chains, visits)
+    each saw, of those in slots (models, m), p where empty, and log_posterior; how it ended.
+    """
 
     totals: Totals
-    hashes: np.ndarray
     weights: np.ndarray
-    known: dict
+    model: np.ndarray
+    slots: np.ndarray
+    log_posterior: np.ndarray
     steps: int
-    slots: int
     seconds: float
     first_seconds: float
     ended: str
@@ -68,82 +91,143 @@ class Sampled:
 def sample_models(question: Question, seed: int, num_chains: int, goal: Goal, progress: Progress) -> Sampled:
     """Batches of steps of all chains; after each the errors decide whether to go on."""
     began = time.monotonic()
+    progress.say(f"compiling for {question.data.p} columns ...")
     columns = question.columns()
     p = question.data.p
     m = first_slots(question)
-    steps = batch_steps(question)
-    most = goal.max_steps or budget(question, columns.gram is not None, num_chains)
+    most = goal.max_steps or budget(question, num_chains)
+    steps = batch_steps(question, most)
     rng = np.random.default_rng([seed, 22])
     visits = Visits(np.append(rng.integers(2**64, size=p, dtype=np.uint64), np.uint64(0)))
     slots = starts(question, num_chains, m, rng)
     problem = question.problem(m, columns)
-    sums: list = []
+    tally, team = Tally(steps), Team(group_size(problem, num_chains), num_chains, steps)
     number, first_seconds, ended = 0, 0.0, ""
     key = jax.random.key(seed)
-    while True:
-        keys = random.split(random.fold_in(key, number), num_chains)
-        batch = run_batch(problem, jnp.asarray(slots), keys, steps)
+    while not ended:
+        batch = team.run(problem, slots, random.split(random.fold_in(key, number), num_chains))
         if bool(np.any(batch.full)) and m < min(question.cap, p):
             m = min(2 * m, question.cap, p)
-            slots = np.concatenate([slots, np.full((num_chains, m - slots.shape[1]), p, np.int32)], axis=1)
-            problem = question.problem(m, columns)
+            slots, problem = _padded(slots, m, p), question.problem(m, columns)
             continue
-        slots = np.asarray(batch.last)
-        weight = np.asarray(batch.weight)
-        sums.append((np.asarray(batch.sums), weight.sum(axis=1), (weight**2).sum(axis=1)))
-        visits.add(np.asarray(batch.slots), np.asarray(batch.log_prob), weight)
+        slots, weight = batch.last, batch.weight
+        tally.add(batch.sums, batch.moments, weight.sum(axis=1), (weight**2).sum(axis=1))
+        visits.add(batch.slots, batch.log_prob, weight)
         first_seconds = first_seconds or time.monotonic() - began
         number += 1
-        ended = verdict(sums, steps, goal, most, number, began, progress)
-        if ended:
-            break
-    totals = totals_of(sums, steps).kept()
-    kept = totals.weight.shape[1]
-    hashes = np.concatenate(visits.hashes[-kept:], axis=1)
+        ended = verdict(tally, goal, most, number, began, progress)
+    progress.end()
+    totals, kept = tally.kept()
+    hashes, models, log_posterior = visits.known()
     weights = np.concatenate(visits.weights[-kept:], axis=1)
+    model = np.searchsorted(hashes, np.concatenate(visits.hashes[-kept:], axis=1))
     seconds = time.monotonic() - began
-    return Sampled(totals, hashes, weights, visits.known, number * steps, m, seconds, first_seconds, ended)
+    return Sampled(totals, weights, model, models, log_posterior, number * steps, seconds, first_seconds, ended)
 
 
-def totals_of(sums: list, steps: int) -> Totals:
-    every, weight, square = (np.stack([each[i] for each in sums], axis=1) for i in range(3))
-    return Totals(every, weight, square, steps)
+class Team:
+    """Groups of chains on the cores that there are. Groups do not depend on how many cores; the first call of a kind compiles."""
+
+    def __init__(self, size: int, num_chains: int, steps: int):
+        self._groups = [slice(first, first + size) for first in range(0, num_chains, size)]
+        self._crew, self._steps, self._compiled = Crew(len(self._groups)), steps, 0
+
+    def run(self, problem: Problem, slots: np.ndarray, keys: Any) -> Any:
+        """The `Batch` of all chains, on the host."""
+        tasks = [functools.partial(self._one, problem, slots[g], keys[g]) for g in self._groups]
+        first = [] if slots.shape[1] == self._compiled else [tasks.pop(0)()]
+        self._compiled = slots.shape[1]
+        self._crew.begin(tasks)
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *first, *self._crew.wait())
+
+    def _one(self, problem: Problem, slots: np.ndarray, keys: Any) -> Any:
+        with jax.enable_x64(True):  # of each thread
+            return run_batch(problem, jnp.asarray(slots), keys, self._steps)
 
 
-def verdict(sums: list, steps: int, goal: Goal, most: int, number: int, began: float, progress: Progress) -> str:
+def group_size(problem: Problem, num_chains: int) -> int:
+    """Chains that one core steps: one, a half of those that step side by side, or all where they share the products with X."""
+    if not problem.together:
+        return 1
+    return num_chains if problem.columns.gram is None else -(-num_chains // 2)
+
+
+def _padded(slots: np.ndarray, most: int, p: int) -> np.ndarray:
+    return np.pad(slots, [(0, 0), (0, most - slots.shape[1])], constant_values=p)
+
+
+class Tally:
+    """Sums of batches, in at most 64 entries: where there would be more, neighbours are added up. steps: of a batch."""
+
+    MOST = 64
+
+    def __init__(self, steps: int):
+        self.steps, self.each, self._entries, self._counts = steps, 1, [], []
+
+    def add(self, *sums: np.ndarray) -> None:
+        """Of one batch, (chains, ...) each."""
+        if self._counts and self._counts[-1] < self.each:
+            self._entries[-1] = [a + b for a, b in zip(self._entries[-1], sums, strict=True)]
+            self._counts[-1] += 1
+            return
+        if len(self._entries) == self.MOST:
+            pairs = zip(self._entries[::2], self._entries[1::2], strict=True)
+            self._entries = [[a + b for a, b in zip(*pair, strict=True)] for pair in pairs]
+            self.each, self._counts = 2 * self.each, [2 * self.each] * (self.MOST // 2)
+        self._entries.append(list(sums))
+        self._counts.append(1)
+
+    @property
+    def even(self) -> bool:
+        """Whether all entries have as many batches."""
+        return self._counts[-1] == self.each
+
+    def kept(self) -> tuple[Totals, int]:
+        """(totals after the warm-up, how many batches they are of)."""
+        arrays = [np.stack([entry[i] for entry in self._entries], axis=1) for i in range(4)]
+        totals = Totals(*arrays, self.steps * self.each).kept()
+        return totals, sum(self._counts[-totals.weight.shape[1] :])
+
+
+def verdict(tally: Tally, goal: Goal, most: int, number: int, began: float, progress: Progress) -> str:
     """Why the run ends now, or nothing. Errors are looked at whenever there is an eighth more than the last time."""
     seconds = time.monotonic() - began
     out_of_time = goal.time_limit is not None and seconds > goal.time_limit
-    if number * steps >= most:
+    if number * tally.steps >= most:
         return "steps"
     if out_of_time and number >= 2:
         return "time"
-    if number < FEWEST_BATCHES or number % max(1, number // 8):
+    if number < FEWEST_BATCHES or number % max(1, number // 8) or not tally.even:
         return ""
-    totals = totals_of(sums, steps).kept()
+    totals, _ = tally.kept()
     found, agreement = inclusion(totals), rhat(totals)
-    error, worst = float(found.error.max(initial=0)), float(np.nanmax(agreement, initial=1))
-    progress.show(number * steps, error, goal.error, worst, seconds)
-    return "goal" if error <= goal.error and worst < goal.rhat else ""
+    error, disagreement = float(found.error.max(initial=0)), worst(found, agreement, goal.error)
+    progress.show(number * tally.steps, error, goal.error, disagreement, seconds)
+    return "goal" if error <= goal.error and disagreement < goal.rhat else ""
 
 
 def first_slots(question: Question) -> int:
     """Columns for which there is room at first."""
     p = question.data.p
-    return max(1, min(question.cap, p if p <= 24 else FIRST_SLOTS))
+    return max(1, min(question.cap, p, FIRST_SLOTS if p <= 20_000 else FEW_SLOTS))
 
 
-def batch_steps(question: Question) -> int:
-    """Steps of a batch: about a second's work at most, and enough for a batch to stand for itself."""
-    data = question.data
-    return int(np.clip(4e7 / (data.p * FIRST_SLOTS + (data.n * data.p if data.p > 3000 else 0)), 64, 1000))
+def batch_steps(question: Question, most: int) -> int:
+    """Steps of a batch, whole segments: some tenths of a second of each chain, and few enough for several to make up `most`."""
+    segments = np.clip(1.2e9 / cost(question) / SEGMENT, 2, 32)
+    return SEGMENT * int(np.clip(most / SEGMENT / (2 * FEWEST_BATCHES), 1, segments))
 
 
-def budget(question: Question, gram: bool, num_chains: int) -> int:
+def budget(question: Question, num_chains: int) -> int:
     """Steps of each chain, from what one costs: the same on every machine."""
+    return int(np.clip(WORK / (num_chains * cost(question)), 600, 1_000_000))
+
+
+def cost(question: Question) -> float:
+    """Of a step of one chain, in operations of which a core does about 4e9 in a second."""
     data = question.data
-    cost = data.p * (8 * FIRST_SLOTS + 300) + (0 if gram else data.n * data.p) + 20000
-    return int(np.clip(WORK / (num_chains * cost), 600, 200_000))
+    products = 0 if data.p <= GRAM else 2 * data.n * data.p
+    return data.p * (6 * FIRST_SLOTS + 50) + products + 20_000
 
 
 def starts(question: Question, num_chains: int, m: int, rng: np.random.Generator) -> np.ndarray:

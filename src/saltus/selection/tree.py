@@ -18,7 +18,7 @@ def tree(found: Any) -> xr.DataTree:
     models, data = a.models, found._data
     if a.exact:
         rng = np.random.default_rng(0)
-        picked = rng.choice(len(models.columns), size=(1, DRAWS), p=models.probability / models.probability.sum())
+        picked = rng.choice(len(models), size=(1, DRAWS), p=models.frequency / models.frequency.sum())
         raw = None
     else:
         picked = np.stack([_resampled(m, w) for m, w in zip(a.draws.model, a.draws.weight, strict=True)])
@@ -26,7 +26,7 @@ def tree(found: Any) -> xr.DataTree:
     included = np.zeros((*picked.shape, len(names)), np.int8)
     included[..., data.always] = 1
     for chain, draw in np.ndindex(picked.shape):
-        included[chain, draw, data.entering[models.columns[picked[chain, draw]]]] = 1
+        included[chain, draw, data.entering[models.columns(picked[chain, draw])]] = 1
     coords = {"chain": np.arange(picked.shape[0]), "draw": np.arange(picked.shape[1]), "column": names}
     groups: dict[str, Any] = {
         "posterior": xr.Dataset({"included": (("chain", "draw", "column"), included)}, coords=coords),

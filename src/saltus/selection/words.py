@@ -34,8 +34,9 @@ def _method(found: Any) -> str:
     if told["method"] == "enumerate":
         return f"all {2**found._data.p} models enumerated: exact"
     again = f", reweighted (worth {told['effective']:.0f} visits)" if told.get("reweighted") else ""
-    steps = told["steps"]
-    return f"{told['num_chains']} chains x {steps} steps, {significant(told['seconds'])} s, seed {told['seed']}{again}"
+    by = f" of {told['kernel']}" if told["kernel"] else ""
+    what = "draws" if by else "steps"
+    return f"{told['num_chains']} chains x {told['steps']} {what}{by}, {significant(told['seconds'])} s, seed {told['seed']}{again}"
 
 
 def _columns(found: Any, most: int) -> list[str]:
@@ -98,16 +99,16 @@ def doubts(found: Any) -> list[str]:
     if found._answer.exact:
         return []
     told, lines = found.told, []
-    error, rhat = float(found.inclusion_error.max()), float(np.nanmax(found.rhat.to_numpy(), initial=1))
+    error, rhat = float(found.inclusion_error.max()), found.rhat[found.inclusion_error >= told["goal"] / 10]
     if error > told["goal"]:
         name = found.inclusion_error.idxmax()
         why = {"steps": "the steps were used up", "time": "the time limit was reached"}.get(told["ended"], "it was reweighted")
         lines.append(
             f"The error of {name} is {error:.4f}, above the goal of {told['goal']:g}: {why}. Allow more: max_steps=, time_limit=."
         )
-    if rhat >= 1.01:
+    if rhat.max() >= 1.01:
         lines.append(
-            f"Chains disagree about {found.rhat.idxmax()}: R-hat {rhat:.3f}, above 1.01. Allow more steps, or try other seeds."
+            f"Chains disagree about {rhat.idxmax()}: R-hat {rhat.max():.3f}, above 1.01. Allow more steps: max_steps=, time_limit=."
         )
     return lines
 
