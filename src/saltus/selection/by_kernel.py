@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from ..errors import ConvergenceWarning, SelectionError
-from ..run import sample
+from ..run.sample import sample
 from .active import fit
 from .chain import MOMENTS, SUMS, Problem, law, moments
 from .estimates import BATCHES, Totals

@@ -223,8 +223,8 @@ def _run_chain(problem: Problem, steps: int, slots: jax.Array, key: jax.Array) -
 
     zeros = jnp.zeros(p, dtype)
     start = fit(problem.columns, slots), [zeros] * len(SUMS), [zeros] * (len(MOMENTS) + 1)
-    (last, sums, moved), visits = jax.lax.scan(segment, start, uniforms)
-    last = last.slots
+    (x, sums, moved), visits = jax.lax.scan(segment, start, uniforms)
+    last = x.slots
     all_slots, log_prob, weight = (leaf.reshape(steps, *leaf.shape[2:]) for leaf in visits)
     full = jnp.any(jnp.sum(all_slots < p, axis=1) >= m) | (jnp.sum(last < p) >= m)
     return Batch(jnp.stack(sums), jnp.stack(moved), all_slots, log_prob, weight, last, full)

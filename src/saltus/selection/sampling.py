@@ -162,7 +162,9 @@ class Tally:
     MOST = 64
 
     def __init__(self, steps: int):
-        self.steps, self.each, self._entries, self._counts = steps, 1, [], []
+        self.steps, self.each = steps, 1
+        self._entries: list[list[np.ndarray]] = []
+        self._counts: list[int] = []
 
     def add(self, *sums: np.ndarray) -> None:
         """Of one batch, (chains, ...) each."""
@@ -184,8 +186,8 @@ class Tally:
 
     def kept(self) -> tuple[Totals, int]:
         """(totals after the warm-up, how many batches they are of)."""
-        arrays = [np.stack([entry[i] for entry in self._entries], axis=1) for i in range(4)]
-        totals = Totals(*arrays, self.steps * self.each).kept()
+        sums, moments, weight, square = (np.stack([entry[i] for entry in self._entries], axis=1) for i in range(4))
+        totals = Totals(sums, moments, weight, square, self.steps * self.each).kept()
         return totals, sum(self._counts[-totals.weight.shape[1] :])
 
 
