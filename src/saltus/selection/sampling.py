@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
-from ..engine.groups import Crew
+from ..engine.chains import Crew
 from .chain import SEGMENT, Problem, run_batch
 from .estimates import Totals, inclusion, rhat, worst
 from .problem import GRAM, Question
