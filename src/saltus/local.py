@@ -252,7 +252,7 @@ class ClosedForm(Differences):
 
     both: Callable = static(default=None)  # (params, codes) -> (f, local)
     table: Callable = static(default=None)  # (params, local) -> packed table
-    halves: Any = static(default=None)  # `targets.checkerboard.Halves`: the same for one of two colours at a time
+    halves: Any = static(default=None)  # `targets.checkerboard.TwoColours`: the same for one of two colours at a time
 
     def evaluate(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
         f, local = self.both(target.params, codes)

@@ -109,7 +109,7 @@ def pulled(coupling: jax.Array, near: jax.Array) -> jax.Array:
 
 
 @dataclass(frozen=True)
-class Halves:
+class TwoColours:
     r"""f(s) = sum over edges J_ij s_i s_j + sum_i h_i s_i, colour by colour: every edge joins two colours.
 
     spread: codes as s, (..., d), in small integers. field: h from the params, as something that adds to (..., d).

@@ -17,7 +17,7 @@ from ..errors import TargetError
 from ..preconditioners import Sparse
 from ..structure import Graph
 from .bonds import TRIANGULAR, axis_steps, bonds, lattice_colours, read_periodic, read_shape
-from .checkerboard import Checkerboard, Halves, Shifts, pulled, weighted
+from .checkerboard import Checkerboard, Shifts, TwoColours, pulled, weighted
 
 Spread = Callable[[jax.Array], jax.Array]
 KEPT = 16  # lattices and graphs, with the functions of their targets
@@ -41,8 +41,8 @@ class Sites:
         """What `pulled` makes a pull of: sum_j s_j, as small as s is, where all edges have one coupling; else the pull itself."""
         raise NotImplementedError
 
-    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> Halves | None:
-        """The closed forms of either colour of a checkerboard, where it is one; for the arguments see `Halves`."""
+    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> TwoColours | None:
+        """The closed forms of either colour of a checkerboard, where it is one; for the arguments see `TwoColours`."""
         return None
 
     def weights(self, coupling: jax.Array) -> jax.Array:
@@ -89,9 +89,9 @@ class Lattice(Sites):
             for axis in self.axes()
         )  # type: ignore[return-value]
 
-    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> Halves | None:
+    def halves(self, spread: Spread, field: Callable[[Any], jax.Array], packed: Spread) -> TwoColours | None:
         folds = all(side % 2 == 0 for side in self.shape) and all(self.periodic) and not self.per_bond
-        return Halves(Checkerboard(self.shape), spread, field, packed) if folds else None
+        return TwoColours(Checkerboard(self.shape), spread, field, packed) if folds else None
 
     def weights(self, coupling: jax.Array) -> jax.Array:
         if not coupling.ndim:
