@@ -100,8 +100,8 @@ def sample(
 ) -> int:
     """Draw from a target.
 
-    Without --sampler those that apply race, and the fastest here is used. A sampler
-    given by name alone is tuned; with its options it is used as it is.
+    Without --sampler all samplers that apply race, and the fastest is used. A sampler
+    given by its name alone is tuned first; with its options it is used as it is.
     """
     from .output import new_output
 
@@ -181,7 +181,7 @@ def report(
 ) -> int:
     """Show a run as one HTML page: verdict, choice of the sampler, traces, marginals, what to doubt.
 
-    The page needs no network and no other file. Of more than 10^5 draws it looks at so many, evenly chosen.
+    The page needs no network and no other file. A run of more than 10^5 draws is shown by that many, evenly chosen.
     """
     from .output import check_report
 
@@ -283,7 +283,7 @@ def explore(
     return COMPLETE
 
 
-Ignored = Annotated[str, Parameter(help="Whatever is given is told to the new command.", allow_leading_hyphen=True)]
+Ignored = Annotated[str, Parameter(help="Arguments to repeat in the new command.", allow_leading_hyphen=True)]
 
 
 @app.command(help_epilogue="", usage="Usage: saltus bench ...", sort_key=7)

@@ -35,7 +35,7 @@ APP = f"""\
 
 def _list_of_samplers() -> str:
     """A line for each with its options, those it can do without in brackets; below it what it is, as its class says."""
-    lines = ["  auto         a race: the fastest here is used"]
+    lines = ["  auto         a race of all that apply; the fastest is used"]
     for name, kind in samplers().items():
         needed = needed_by(kind)
         options = [option_name(f) if f in needed else f"\\[{option_name(f)}]" for f in options_of(kind)]
