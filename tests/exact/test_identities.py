@@ -1,4 +1,4 @@
-"""The identities and limits of PAPER_NOTES section 8: what must agree with what."""
+"""Identities and limits of the samplers: what must agree with what."""
 
 import jax
 import jax.numpy as jnp

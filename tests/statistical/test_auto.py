@@ -51,7 +51,7 @@ def test_one_line_converges(name):
     z = errors_in_standard_errors(run, truth(target))
     assert z.max() < 4.5  # of at most a hundred sites: p < 1e-3
     assert min(saltus.summary(run).ess.values()) > 400
-    if name == "ising":  # PAPER_NOTES 4.3: the exact correlation of neighbours
+    if name == "ising":  # the exact correlation of neighbours (Kaufman 1949)
         s = run.posterior.s.values.reshape(4, 1000, 10, 10).astype(float)
         edge = (s * np.roll(s, 1, axis=3)).mean(axis=(2, 3))
         effective = saltus.diagnostics.ess(edge).sum()

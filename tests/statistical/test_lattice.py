@@ -8,7 +8,7 @@ import pytest
 import saltus
 from saltus.testing import enumerate_states, stationary
 
-EDGE_CORRELATION = 0.59255  # 10x10 torus at coupling 0.4, exact (Kaufman 1949; PAPER_NOTES 4.3)
+EDGE_CORRELATION = 0.59255  # 10x10 torus at coupling 0.4, exact (Kaufman 1949)
 
 
 def chain_means(kernel, target, statistic, num_chains, warmup, steps, seed=0):

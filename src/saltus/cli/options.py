@@ -81,14 +81,14 @@ class SamplerOptions:
         option(
             SAMPLER,
             f"A name of the list below, {OWN}. Several, joined by commas or one --sampler each, race. "
-            "auto: those that apply race on this target.",
+            "auto: all that apply race on this target.",
             "NAME",
             converter=words,
             consume_multiple=False,
         ),
     ] = "auto"  # type: ignore[assignment]
     step_size: Annotated[
-        float | None, option(SAMPLER, "Larger moves more sites a step; in squared units of the values.", "EPS")
+        float | None, option(SAMPLER, "A larger one moves more sites in a step; in squared units of the values.", "EPS")
     ] = None
     radius: Annotated[int | None, number(SAMPLER, "Hops a site may move, or sites that move in a step.", "HOPS")] = None
     scan: Annotated[str | None, option(SAMPLER, "random, systematic or coloured.", "ORDER")] = None
@@ -96,7 +96,9 @@ class SamplerOptions:
         None
     )
     scale: Annotated[float | None, option(SAMPLER, "A factor of the preconditioner; 1 unless given.", "GAMMA")] = None
-    shift: Annotated[float | None, option(SAMPLER, "The diagonal added; the least that works unless given.", "D")] = None
+    shift: Annotated[float | None, option(SAMPLER, "A number added to the diagonal; the least that works unless given.", "D")] = (
+        None
+    )
     adaptation: Adaptation = "default"
 
     def read(self) -> Any:
@@ -112,7 +114,7 @@ class Length:
     num_draws: Annotated[int, number(RUN, "Draws kept of each chain.")] = 1000
     num_warmup: Annotated[int, number(RUN, "Steps of each chain before its first draw.")] = 1000
     num_chains: Annotated[int, number(RUN, "Chains, side by side.")] = 4
-    thin: Annotated[str, option(RUN, "Steps for each draw. auto: by how many an independent draw took in the warm-up.", "N")] = (
+    thin: Annotated[str, option(RUN, "Steps from one kept draw to the next. auto: chosen from what the warm-up shows.", "N")] = (
         "auto"
     )
 
