@@ -12,6 +12,8 @@ import pytest
 import saltus
 from saltus.engine.drive import INTERRUPTED, Presses, drive, interruptible
 from saltus.engine.progress import Silent
+from saltus.tuning.trial import Chains
+from saltus.tuning.tune import start_chains, tune_from
 from torture.limit_rows import cheap, dear, limited, slow_to_compile
 
 TARGET = saltus.Target(lambda s: 0.1 * jnp.sum(s), saltus.Spin(4))
@@ -112,6 +114,48 @@ def test_tuning_in_no_time_warns():
     with pytest.warns(UserWarning, match="left no time for all of the tuning"):
         tuned = saltus.tune(TARGET, saltus.NCG, time_limit=1e-3)
     assert isinstance(tuned.kernel, saltus.NCG)
+
+
+@pytest.mark.parametrize("kind", [saltus.NCG, saltus.PAVG, saltus.UniformMH])
+def test_tuning_without_time_for_one_trial_makes_none(kind):
+    """A trial of eight steps of a dear target went 22 s beyond a limit of 1 s."""
+    chains = start_chains(TARGET, seed=0)
+    chains.deadline, chains.pace = time.monotonic() + 5, 1.0
+    kernel, report = tune_from(TARGET, kind, chains)
+    assert repr(kernel) == repr(kind.first(TARGET))
+    assert (chains.steps, chains.cut) == (0, True)
+    assert "no time" in str(report)
+
+
+@pytest.mark.parametrize("kind", [saltus.NCG, saltus.PAVG, saltus.UniformMH])
+def test_tuning_ends_with_the_best_of_what_it_tried(kind, monkeypatch):
+    """Once time is over no other trial is made: three more of eight steps each were."""
+    real, made = Chains.try_out, []
+
+    def the_last(self, *given):
+        made.append(real(self, *given))
+        self.deadline = time.monotonic()
+        return made[-1]
+
+    monkeypatch.setattr(Chains, "try_out", the_last)
+    chains = start_chains(TARGET, seed=0)
+    chains.deadline = time.monotonic() + 600
+    kernel, report = tune_from(TARGET, kind, chains)
+    assert len(made) == 1
+    assert chains.cut
+    if kind is not saltus.PAVG:  # which begins with AVG, and got no further
+        (curve,) = report.curves
+        best = curve.values[int(np.argmax(curve.jump))]
+        assert float(getattr(kernel, curve.name)) == pytest.approx(best)
+
+
+def test_a_trial_is_as_long_as_there_is_time():
+    chains = start_chains(TARGET, seed=0)
+    assert chains.length(100) == 100
+    chains.deadline, chains.pace = time.monotonic() + 30.5, 1.0
+    assert chains.length(100) == 29
+    chains.deadline = time.monotonic()
+    assert chains.length(100) == 8
 
 
 @pytest.mark.full

@@ -173,9 +173,13 @@ def _search(kernel: Any, target: Target, search: Fit, gamma: float, chains: Chai
         if found.jump[i] > best:
             best, where = float(found.jump[i]), (grid[scale][i], eps)
             chains.move_to(found, i)
+        if chains.late():
+            break
     kernel = with_values(kernel, **dict(zip((scale, step_size), where, strict=True)))
+    if chains.late():
+        return kernel, [curve]
     kernel, eps_curve = tune_positive(kernel, target, step_size, decades, chains)
-    if where[0]:
+    if where[0] and not chains.late():
         finer = where[0] * FACTORS
         kernel = with_values(kernel, **{scale: finer[settle(kernel, target, {scale: finer}, chains, steps, curve)]})
     return kernel, [curve, eps_curve]
@@ -189,11 +193,13 @@ def _hill_climb(kernel: Any, target: Target, search: Fit, gamma: float, chains: 
     curve, multiplier, delta, direction, last = Curve(search.scale), 1.0, 0.25, 1.0, -1.0
     for _ in range(40):
         grid = {search.scale: np.array([gamma * multiplier])}
-        found = chains.try_out(kernel, target, grid, 100)
+        found = chains.try_out(kernel, target, grid, chains.length(100))
         curve.add("hill climb", grid[search.scale], found)
         chains.move_to(found, 0)
         direction = direction if found.jump[0] >= last else -direction
         last = float(found.jump[0])
         size = delta * max(abs(multiplier), 1.0)
         multiplier, delta = multiplier + direction * size, 0.99 * delta
+        if chains.late():
+            break
     return with_values(kernel, **{search.scale: gamma * multiplier}), [curve]

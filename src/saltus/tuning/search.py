@@ -45,7 +45,7 @@ def search_all(kind: Any, work: Work) -> Any:
     fits = {name: how for name, how in tunes.items() if isinstance(how, Fit)}
     found_by_fits = {part for how in fits.values() for part in (how.scale, how.step_size)}
     for name, how in {**fits, **tunes}.items():
-        if name not in found_by_fits:
+        if name not in found_by_fits and not work.chains.late():
             kernel = search_one(how, kernel, name, work)
     return kernel
 
@@ -91,6 +91,8 @@ def _(how: Fit, kernel: Any, name: str, work: Work) -> Any:
         before = Work(work.target, work.chains)
         warm = search_all(how.warmup, before)
         work.curves += before.curves
+        if work.chains.late():
+            return kernel
     found = tune_fit(kernel, work.target, name, how, work.chains, warm, work.adaptation)
     work.curves += found.curves
     work.fits, work.note = found.fits, found.told

@@ -64,18 +64,22 @@ def radii_around(best: float, tried: np.ndarray) -> np.ndarray:
 def tune_positive(kernel: Any, target: Target, name: str, search: Any, chains: Chains, steps: int = STEPS) -> tuple[Any, Curve]:
     """The kernel with a positive number chosen; the chains have moved on with it."""
     curve, scales = Curve(name), orders(target.space, search)
-    order = scales[settle(kernel, target, {name: scales}, chains, steps, curve)]
-    finer = around(_best_decile(kernel, target, name, order, scales, chains, steps, curve))
-    value = finer[settle(kernel, target, {name: finer}, chains, 3 * steps, curve, smooth=True)]
+    value = order = scales[settle(kernel, target, {name: scales}, chains, steps, curve)]
+    if not chains.late():
+        value = decile = _best_decile(kernel, target, name, order, scales, chains, steps, curve)
+    if not chains.late():
+        finer = around(decile)
+        value = finer[settle(kernel, target, {name: finer}, chains, 3 * steps, curve, smooth=True)]
     return with_values(kernel, **{name: value}), curve
 
 
 def tune_radius(kernel: Any, target: Target, name: str, chains: Chains, steps: int = STEPS) -> tuple[Any, Curve]:
     """The kernel with a whole number chosen, from 1 to its `largest_radius`."""
     curve, coarse = Curve(name), radii(int(kernel.largest_radius(target.space)))
-    best = settle(kernel, target, {name: coarse}, chains, steps, curve)
-    finer = radii_around(coarse[best], coarse)
-    value = finer[settle(kernel, target, {name: finer}, chains, steps, curve)]
+    value = coarse[settle(kernel, target, {name: coarse}, chains, steps, curve)]
+    if not chains.late():
+        finer = radii_around(value, coarse)
+        value = finer[settle(kernel, target, {name: finer}, chains, steps, curve)]
     return with_values(kernel, **{name: value}), curve
 
 
@@ -83,7 +87,7 @@ def tune_signed(kernel: Any, target: Target, name: str, unit: float, chains: Cha
     """The kernel with a number of either sign chosen: zero, or by factors 4 of the unit, then finer ones."""
     curve, grid = Curve(name), unit * SCALES
     value = grid[settle(kernel, target, {name: grid}, chains, steps, curve)]
-    if value:
+    if value and not chains.late():
         finer = value * FACTORS
         value = finer[settle(kernel, target, {name: finer}, chains, steps, curve)]
     return with_values(kernel, **{name: value}), curve
@@ -98,7 +102,7 @@ def _best_decile(
         best = settle(kernel, target, {name: grid}, chains, steps, curve)
         value, shift = float(grid[best]), {0: 0.1, len(grid) - 1: 10.0}.get(best, 1.0)
         grid = grid * shift
-        if shift == 1 or chains.late or not everything[0] <= grid[0] < grid[-1] <= everything[-1]:
+        if shift == 1 or chains.late() or not everything[0] <= grid[0] < grid[-1] <= everything[-1]:
             break
     return value
 
@@ -123,7 +127,7 @@ def settle(
         jump = _smoothed(np.nan_to_num(found.jump)) if smooth else np.nan_to_num(found.jump)
         best = int(np.argmax(jump if before is None else jump + before))
         chains.move_to(found, best)
-        if chains.late or (before is not None and abs(best - int(np.argmax(before))) <= 1 + len(jump) // 9):
+        if (before is not None and abs(best - int(np.argmax(before))) <= 1 + len(jump) // 9) or chains.late():
             break
         before = jump
     return best
@@ -134,7 +138,7 @@ def _burnt_in(kernel: Kernel, target: Target, grid: dict[str, np.ndarray], chain
     for _ in range(_MOST_CLIMBS):
         found = chains.try_out(kernel, target, grid, chains.length(steps))
         curve.add("orders" if len(curve.values) == 0 else "finer", grid[curve.name], found)
-        if chains.late:
+        if chains.late():
             break
         highest = int(np.argmax(found.log_prob.mean(axis=1)))
         f, last = found.log_prob[highest], chains.log_prob

@@ -19,6 +19,7 @@ from ..target import Point, Target
 
 CANDIDATES = 18  # of every trial: orders of magnitude, or two decades of deciles; one shape, one compilation
 _MOST_NUMBERS = 2**22  # candidates * chains * sites * values held at once
+_FEWEST_STEPS = 8  # of a trial
 
 
 @record
@@ -41,14 +42,29 @@ class Chains:
     evaluations: int = 0  # of f, by all candidates and chains so far
     effort: float = 1.0  # a factor of the length of every trial
     log_prob: np.ndarray | None = None  # (chains,) f where they are, once a trial has told
-    deadline: float = float("inf")  # of time.monotonic: no round begins after it
+    deadline: float = float("inf")  # of time.monotonic: no trial begins that would end after it
+    pace: float = 0.0  # seconds of a step of all candidates, by the last trial or by `guess_pace`
+    cut: bool = False  # whether a search ended for want of time
 
-    @property
     def late(self) -> bool:
-        return time.monotonic() > self.deadline
+        """Whether even the shortest trial would end after the deadline; `cut` remembers it."""
+        late = time.monotonic() + (_FEWEST_STEPS + 1) * self.pace > self.deadline
+        self.cut = self.cut or late
+        return late
 
     def length(self, steps: int) -> int:
-        return 8 if self.late else max(round(self.effort * steps), 8)
+        """Steps of a trial: so many, or as many as there is time for."""
+        wanted = max(round(self.effort * steps), _FEWEST_STEPS)
+        if not self.pace or self.deadline == float("inf"):
+            return wanted
+        return min(wanted, max(int((self.deadline - time.monotonic()) / self.pace) - 1, _FEWEST_STEPS))
+
+    def guess_pace(self, kernel: Kernel, target: Target) -> None:
+        """Before there was a trial: by the time that f takes at the chains."""
+        value = jax.jit(jax.vmap(target.value)).lower(self.codes).compile()
+        began = time.monotonic()
+        jax.block_until_ready(value(self.codes))
+        self.pace = CANDIDATES * kernel.evaluations(target) * (time.monotonic() - began)
 
     def move_to(self, found: Any, candidate: int) -> None:
         """Go on from where this candidate of a trial ended."""
@@ -57,12 +73,13 @@ class Chains:
     def try_out(self, kernel: Kernel, target: Target, settings: dict[str, np.ndarray], steps: int) -> Any:
         """The Outcome of stepping every candidate from these chains: candidate i has `settings[name][i]` for each name."""
         given = {name: _padded(values, getattr(kernel, name)) for name, values in settings.items()}
-        clock = (seed_words(self.seed), np.int32(self.steps), np.int32(steps))
-        found = _trial(kernel, target, given, self.codes, clock)
+        clock, began = (seed_words(self.seed), np.int32(self.steps), np.int32(steps)), time.monotonic()
+        found = jax.tree.map(np.asarray, _trial(kernel, target, given, self.codes, clock))
+        self.pace = (time.monotonic() - began) / steps
         self.steps += steps
         num = len(next(iter(settings.values())))
         self.evaluations += CANDIDATES * len(self.codes) * steps * kernel.evaluations(target)
-        return jax.tree.map(lambda x: np.asarray(x)[:num], found)
+        return jax.tree.map(lambda x: x[:num], found)
 
 
 def _padded(values: np.ndarray, like: Any) -> np.ndarray:

@@ -134,12 +134,15 @@ def tune_until(deadline: float, target: Any, sampler: Any, seed: Any, initial: A
     if isinstance(sampler, Kernel) and not sampler.unfinished:
         raise KernelError("A kernel is tuned already.", expected=f"the class {type(sampler).__name__}", found=repr(sampler))
     kind = sampler if isinstance(sampler, Kernel) else find_sampler(sampler)
-    check_kernel_fits(first_setting(kind, target), target)
+    first = first_setting(kind, target)
+    check_kernel_fits(first, target)
     chains = start_chains(target, seed, initial)
-    chains.deadline = deadline
+    if deadline < float("inf"):
+        chains.deadline = deadline
+        chains.guess_pace(first, target)
     kernel, report = tune_from(target, kind, chains, adaptation)
     points = jax.jit(start_states)(kernel, target, chains.codes, seed_words(seed), np.int32(chains.steps))[0]
-    return Tuned(kernel, points, report), chains.late and bool(report.curves)
+    return Tuned(kernel, points, report), chains.cut
 
 
 def start_chains(target: Target, seed: int, initial: Any = None) -> Chains:
@@ -158,7 +161,8 @@ def tune_from(
     work = Work(target, chains, adaptation, known or {})
     kernel = search_all(kind, work)
     name = repr(kernel) if isinstance(kind, Kernel) else kind.__name__
-    report = TuningReport(name, work.curves, work.fits, work.note, warmup=work.warmup)
+    untuned = "" if work.curves or not chains.cut else "not tuned: the time limit left no time"
+    report = TuningReport(name, work.curves, work.fits, work.note or untuned, warmup=work.warmup)
     _finish(report, kernel)
     report.evaluations, report.seconds = chains.evaluations - spent, time.perf_counter() - began
     return kernel, report
