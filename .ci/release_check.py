@@ -69,18 +69,8 @@ def check(wheel, python, extras, limits, walks):
         run([python, "-m", "venv", f"{folder}/venv"])
         own = f"{folder}/venv/bin/python"
         bounds = ["-c", str(limits)] if limits else []
-        run(
-            [
-                own,
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "--disable-pip-version-check",
-                *bounds,
-                f"{wheel}[{extras}]" if extras else str(wheel),
-            ]
-        )
+        wanted = f"{wheel}[{extras}]" if extras else str(wheel)
+        run([own, "-m", "pip", "install", "-q", "--disable-pip-version-check", *bounds, wanted])
         lines.append(f"installed after {time.perf_counter() - began:.0f} s")
         run([own, "-W", "error::DeprecationWarning:__main__", "-c", example], cwd=folder)
         lines.append(f"the first example of the README has run after {time.perf_counter() - began:.0f} s")

@@ -9,8 +9,7 @@ import saltus
 MODULES = ("testing", "diagnostics", "targets", "training", "training.models", "datasets", "plot")
 MODULES += ("bridges", "bridges.numpyro", "bridges.pymc", "bridges.blackjax", "random", "extending")
 _FIELD = re.compile(r"^    (\w+): [^#\n]*  # (.+)$", re.MULTILINE)  # `    name: type  # what it is`
-_ARGUMENT = re.compile(r"^([A-Za-z_][\w.]*(?:, \w+)*): (.*)$")
-
+_ENDS = re.compile("Returns |Raises ")
 _FULL = 90  # characters: a shorter line ends its paragraph
 
 
@@ -53,7 +52,11 @@ def entries(home, module):
 
 
 def entry(name, found):
-    parts = [f"### {name}", f"```python\n{signature(name, found)}\n```" if callable(found) else "", prose(inspect.getdoc(found))]
+    parts = [
+        f"### {name}",
+        f"```python\n{signature(name, found)}\n```" if callable(found) else "",
+        prose(inspect.getdoc(found), arguments(found)),
+    ]
     if inspect.isclass(found):
         parts += ["\n".join(f"- **{field}**: {what}" for field, what in fields(found).items())]
         parts += [f"**`{own}`** {brief(method)}" for own, method in methods(found)]
@@ -65,8 +68,23 @@ def signature(name, found):
         text = str(inspect.signature(found))
     except (TypeError, ValueError):
         text = "(...)"
-    text = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)
-    return text if len(text) <= 100 else re.sub(r", (?=[\w*]+[:=,])", ",\n    ", text.replace("(", "(\n    ", 1))
+    text = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", text).removesuffix(" -> None")
+    if len(text) <= 100:
+        return text
+    lines = re.sub(r", (?=[\w*]+[:=,])", ",\n    ", text.replace("(", "(\n    ", 1))
+    return re.sub(r"\)( -> [^()]*)?$", r"\n)\1", lines)
+
+
+def arguments(found):
+    """Names of what it takes, of its fields and properties; None where they cannot be known."""
+    try:
+        takes = inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        return set()
+    if any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in takes.values()):
+        return None
+    properties = [n for n, x in vars(found).items() if isinstance(x, property)] if inspect.isclass(found) else []
+    return {*takes, *getattr(found, "__annotations__", ()), *properties}
 
 
 def fields(found):
@@ -98,28 +116,40 @@ def first_sentence(module):
     return (inspect.getdoc(module) or "").split("\n")[0]
 
 
-def prose(text):
-    """A docstring as Markdown: lines 'argument: what it is' become a list, indented blocks become code."""
+def prose(text, names):
+    """A docstring as Markdown: what it says of arguments ('name: what it is') becomes a list, indented blocks become code."""
     blocks = []
     for block in (text or "").split("\n\n"):
         lines = block.splitlines()
         if lines and all(line.startswith("    ") for line in lines) and not block.lstrip().startswith("$"):
             blocks.append(f"```\n{textwrap.dedent(block)}\n```")
         else:
-            blocks.append("\n".join(listed(lines)).replace(" $$\n$$ ", " $$\n\n$$ "))
+            blocks.append("\n".join(listed(lines, names)).replace(" $$\n$$ ", " $$\n\n$$ "))
     return "\n\n".join(blocks)
 
 
-def listed(lines):
+def listed(lines, names):
+    """One item for each argument, also where several stand in one line. names: None: any word that begins a line."""
+    name = r"[a-z]\w*" if names is None else "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
+    argument = re.compile(rf"(?:^{'' if names is None else '|(?<=[.] )'})((?:{name})(?:, (?:{name}))*): ")
     inside, full = False, False  # within the list; the line before was a full one, so that this one goes on with it
     for line in lines:
-        argument = _ARGUMENT.match(line)
-        if argument and not line.startswith(("Raises", "Returns")):
-            yield ("" if inside else "\n") + f"- **{argument[1]}**: {argument[2]}"
-            inside = True
-        elif inside and not line.startswith(" ") and not full:
-            yield "\n" + line
-            inside = False
-        else:
-            yield f"    {line.strip()}" if inside else line
+        for number, piece in enumerate(_pieces(line, argument, inside)):
+            found = argument.match(piece)
+            if found:
+                yield ("" if inside else "\n") + f"- **{found[1]}**: {piece[found.end() :].strip()}"
+                inside = True
+            elif inside and (_ENDS.match(piece.strip()) or not (number or line.startswith(" ") or full)):
+                yield "\n" + piece.strip()
+                inside = False
+            else:
+                yield f"    {piece.strip()}" if inside else piece
         full = len(line) > _FULL
+
+
+def _pieces(line, argument, inside):
+    """A line, cut where an argument begins and, within the list, where it is told what is returned or raised."""
+    line = argument.sub(r"\n\1: ", line).lstrip("\n")
+    if inside or "\n" in line:
+        line = re.sub(r"\. (?=(?:Returns|Raises) )", ".\n", line)
+    return [piece.rstrip() for piece in line.split("\n")]
