@@ -10,6 +10,7 @@ MODULES = ("testing", "diagnostics", "targets", "training", "training.models", "
 MODULES += ("bridges", "bridges.numpyro", "bridges.pymc", "bridges.blackjax", "random", "extending")
 _FIELD = re.compile(r"^    (\w+): [^#\n]*  # (.+)$", re.MULTILINE)  # `    name: type  # what it is`
 _ENDS = re.compile("Returns |Raises ")
+_WIDEST = 84  # characters of a signature in one line
 _FULL = 90  # characters: a shorter line ends its paragraph
 
 
@@ -59,7 +60,7 @@ def entry(name, found):
     ]
     if inspect.isclass(found):
         parts += ["\n".join(f"- **{field}**: {what}" for field, what in fields(found).items())]
-        parts += [f"**`{own}`** {brief(method)}" for own, method in methods(found)]
+        parts += ["\n".join(f"- **`{own}`** {brief(method)}" for own, method in methods(found))]
     return "\n\n".join(filter(None, parts))
 
 
@@ -69,7 +70,7 @@ def signature(name, found):
     except (TypeError, ValueError):
         text = "(...)"
     text = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", text).removesuffix(" -> None")
-    if len(text) <= 100:
+    if len(text) <= _WIDEST:
         return text
     lines = re.sub(r", (?=[\w*]+[:=,])", ",\n    ", text.replace("(", "(\n    ", 1))
     return re.sub(r"\)( -> [^()]*)?$", r"\n)\1", lines)

@@ -87,7 +87,8 @@ def gallery():
     for example in examples():
         title = _title(example)
         cards.append(f'<a href="gallery/{example.stem}.html"><img src="gallery/{example.stem}.svg" alt=""><br>{title}</a>')
-    return "# Gallery\n\nEvery picture is made by the script behind it.\n\n" + f'<div class="gallery">{"".join(cards)}</div>\n'
+    head = "---\nhide: [toc]\n---\n# Gallery\n\nEvery picture is made by the script behind it.\n\n"
+    return f'{head}<div class="gallery">{"".join(cards)}</div>\n'
 
 
 def example_page(example):

@@ -31,6 +31,7 @@ const wrong = await withBrowser(async (open) => {
       const broken = await page.$$eval("img", (images) => images.filter((i) => i.complete && !i.naturalWidth).map((i) => `no picture: ${i.src}`));
       const seen = [...page.seen.errors, ...page.seen.requests.map((r) => `request to ${r}`), ...broken, ...(await violations(page, WCAG)), ...(await tooWide(page))];
       found.push(...seen.map((s) => `${name}, ${size}: ${s}`));
+      await page.evaluate(() => localStorage.clear()); // the theme keeps light or dark there: the next page follows its own setting
       await page.close();
     }
   const page = await open(home + "index.html", SIZES.desktop);
