@@ -19,7 +19,7 @@ from .errors import KernelError, SaltusError, TargetError
 from .local import LocalModel, local_model
 from .moves import Moves
 from .spaces import Space
-from .structure import Found, bind_structure, find
+from .structure import BoundQuadratic, Found, bind_structure, find
 from .verifying import failing, verify_differences, verify_structure
 
 _stamps = itertools.count(1)
@@ -131,6 +131,9 @@ class Target:
         if finds:
             fill(self, structure_of=find(log_prob, space, self.params, jaxpr))
         fill(self, structure=self.rebound().structure)
+        if self.found and self.found.pattern is not None and self.find(BoundQuadratic) is None:
+            fill(self, structure_of=find(log_prob, space, self.params, jaxpr, quadratic=False))
+            fill(self, structure=self.rebound().structure)
         self._verify()
 
     def replace(self, **changes: Any) -> Target:

@@ -93,6 +93,33 @@ def test_another_log_prob_or_shape_is_read_again():
     assert weighted.replace(params=jnp.ones(5)).find(Graph).incidence.num_edges == 5
 
 
+SEEN = jnp.array([3.0, 0.0, 2.0, 5.0])
+
+
+def ponds(n):
+    """At least as many as were seen: the other values of a site are impossible."""
+    some = jnp.where(n >= SEEN, n * jnp.log(0.4) - jnp.sqrt(jnp.maximum(n - SEEN, 0)), -jnp.inf)
+    return jnp.sum(some) - 0.05 * jnp.sum((n[1:] - n[:-1]) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("log_prob", "space"),
+    [
+        (ponds, saltus.Ordinal(4, range(8))),
+        (lambda s: jnp.where(s[0] > 0, -jnp.inf, 0) + jnp.sum(s[1:] * s[:-1]), saltus.Spin(5)),
+        (lambda s: jnp.sum(jnp.log(s)) - s @ jnp.ones((4, 4)) @ s, saltus.Ordinal(4, range(5))),
+    ],
+    ids=["the first value", "another", "dense"],
+)
+def test_impossible_values_of_a_site_are_no_quadratic_form_and_no_alarm(log_prob, space):
+    """It was three raw RuntimeWarnings and "please report this function"; of a dense form, a KernelError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        target = saltus.Target(log_prob, space)
+    assert target.find(BoundQuadratic) is None
+    assert "not finite at some values of a site" in str(target)
+
+
 def test_what_does_not_hold_is_dropped_with_a_warning(monkeypatch):
     """A reading that were wrong: that nothing interacts, and that f is linear."""
     nothing = Reading(np.zeros((0, 2), np.int64), 1, False, "")

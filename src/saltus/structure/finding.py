@@ -70,8 +70,8 @@ class Found:
         return {}
 
     def _structure(self, params: Any) -> tuple:
-        quadratic = () if self.pattern is None else (self._quadratic(self.pattern, params),)
-        return quadratic + tuple(part for part in (self.graph, self.terms) if part is not None)
+        quadratic = None if self.pattern is None else self._quadratic(self.pattern, params)
+        return tuple(part for part in (quadratic, self.graph, self.terms) if part is not None)
 
     def without(self, kind: type, why: str) -> Found:
         """The same less one part, which has failed its test."""
@@ -84,8 +84,13 @@ class Found:
         s = self.space.unravel(v)
         return jnp.asarray(self.log_prob(params, s) if self.with_params else self.log_prob(s), default_float())
 
-    def _quadratic(self, pattern: Pattern, params: Any) -> BoundQuadratic:
-        potentials, entries, constant = (jnp.asarray(x, default_float()) for x in _numbers(self, params))
+    def _quadratic(self, pattern: Pattern, params: Any) -> BoundQuadratic | None:
+        """None where f, or its slope, is not finite where it is looked at: -inf less -inf says nothing."""
+        with np.errstate(invalid="ignore"):
+            numbers = _numbers(self, params)
+        if is_concrete(numbers) and not all(np.isfinite(x).all() for x in numbers):
+            return None
+        potentials, entries, constant = (jnp.asarray(x, default_float()) for x in numbers)
         if pattern.is_sparse:
             return SiteQuadratic(potentials, pattern.sparse(entries), constant)
         if self.space.size <= _FACTORISED:
@@ -134,8 +139,11 @@ class Found:
         return "\n".join([*lines, *(f"not found: {line}" for line in self.why)])
 
 
-def find(log_prob: Callable, space: Space, params: Any, jaxpr: Any) -> Found:
-    """What can be told of log_prob from its jaxpr, a function of the leaves of params, then those of s."""
+def find(log_prob: Callable, space: Space, params: Any, jaxpr: Any, quadratic: bool = True) -> Found:
+    """What can be told of log_prob from its jaxpr, a function of the leaves of params, then those of s.
+
+    quadratic: False where the numbers of a quadratic form that was found are not finite.
+    """
     nothing = Found(log_prob, space, params is not None)
     if any(isinstance(c, jax.core.Tracer) for c in (*jaxpr.consts, *jax.tree.leaves(params))):
         return replace(nothing, why=("this target was built while JAX was tracing, so its numbers cannot be seen",))
@@ -146,6 +154,8 @@ def find(log_prob: Callable, space: Space, params: Any, jaxpr: Any) -> Found:
     inputs: list[Any] = [*unknown, *state]
     site_of = space.site_of_entries()
     found = decide(nothing, read(jaxpr.jaxpr, jaxpr.consts, inputs, space.size, site_of), site_of)
+    if not quadratic:
+        found = found.without(BoundQuadratic, "a quadratic form: log_prob or its slope is not finite at some values of a site")
     return found if found.pattern is not None or found.graph is None else _with_terms(found, params, inputs, site_of)
 
 
