@@ -3,7 +3,7 @@
 #   make reproduce                  the paper's sampling experiments and a page of verdicts, in saltus-results; NAME=training for others
 #   make wheel                      the wheel in dist, and what is in it
 #   make release-check              sdist and wheel, installed into empty venvs on every Python that is here, with newcomers' walks; ONLY=3.13 for a part
-#   make test                       lint, types and the tests
+#   make test                       lint, types and the tests; TESTS=tests/cli for some of them
 #   make test PYTHON=python3.13     the same on another interpreter, in its own venv
 #   make bench-memory               memory of a run of 10^6 draws x 100 chains x 100 sites that streams to disk
 #   make test-bridges               NumPyro, PyMC, BlackJAX and ArviZ: on Python 3.11, and on 3.13 where that is installed
@@ -24,7 +24,7 @@ READY := $(VENV)/.ready
 # One XLA thread per worker: two workers share two cores.
 ONE_THREAD := XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 
-.PHONY: demo docs explorer release-check reproduce wheel test test-bridges test-bridges-newest test-full torture torture-quick bench bench-memory bench-first bench-race lint clean
+.PHONY: demo docs explorer release-check reproduce wheel test test-bridges test-bridges-newest test-full torture torture-quick bench bench-memory bench-first bench-race lint style clean
 .DELETE_ON_ERROR:
 
 # The interpreter itself; a pyenv shim whose version is installed but not selected is looked up beside the shims.
@@ -65,15 +65,20 @@ release-check: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
 	@$(BIN)/python .ci/release_check.py $(ONLY)
 
-lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint: style
 	$(BIN)/mypy
 
+style: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# Types are looked at while the tests run: that takes a minute of one core, and the other would be idle.
 # Where node or its packages cannot be had, the tests in a browser are skipped and say so.
-test: lint
+test: style
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory web/node_modules/.ready || echo "npm ci failed: no tests in a browser"; fi
-	SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full"
+	@nice -n 5 $(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
+	SALTUS_QUICK_COMPILATION=1 $(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10 -m "not full" $(TESTS); tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/mypy.txt; exit $$((tests | types))
 
 # What `make test` leaves out. A file that has passed is not run again, so an interrupted run goes on.
 test-full: lint

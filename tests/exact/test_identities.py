@@ -55,7 +55,7 @@ def roots(sigma_eps):
 
 @pytest.mark.parametrize("space", [SPACES["binary"], SPACES["ordinal"]], ids=str)
 @pytest.mark.parametrize("kind", mostly(["zero", "positive", "indefinite", "singular"], "indefinite", "singular"))
-@pytest.mark.parametrize("eps", [1e-3, 0.2, 1000.0])
+@pytest.mark.parametrize("eps", mostly({"0.001": 1e-3, "0.2": 0.2, "1000.0": 1000.0}, "0.001", "1000.0"))
 def test_simplified_ratio_is_the_printed_one(space, kind, eps):
     A = indefinite(space)
     v = np.linalg.eigh(A)[1][:, :1]
@@ -122,7 +122,7 @@ def test_pavg_accepts_every_move_of_a_quadratic_target(space):
     assert np.abs(twice.tables(twice.noise_at(z))["log_ratio"]).max() > 0.1  # on-site curvature counted twice
 
 
-@pytest.mark.parametrize("space", THREE_SPACES)
+@pytest.mark.parametrize("space", mostly(SPACES, "ordinal", "one-hot"))
 def test_pavg_with_the_hessian_is_block_gibbs(space):
     target = quadratic(space, differences="exact")
     coupling = target.find(SiteQuadratic).coupling  # the same root, so that the same normals give the same noise
@@ -145,7 +145,7 @@ def binary_twin(spin_target):
     return saltus.Target(log_prob, saltus.Binary(spin_target.space.num_sites), spin_target.params)
 
 
-@pytest.mark.parametrize("kind", ["NCG", "AVG", "PAVG", "PAVG-covariance", "GWG"])
+@pytest.mark.parametrize("kind", mostly(["NCG", "AVG", "PAVG", "PAVG-covariance", "GWG"], "NCG", "PAVG-covariance"))
 def test_spin_and_binary_chains_are_the_same(kind):
     spin = rugged(saltus.Spin(4))
     binary, codes, M = binary_twin(spin), chains(spin.space), indefinite(spin.space)
@@ -198,7 +198,7 @@ def test_flips_are_tables_of_two_values():
 # ---- 8.6 limits -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("space", THREE_SPACES)
+@pytest.mark.parametrize("space", mostly(SPACES, "ordinal", "one-hot"))
 @pytest.mark.parametrize("kind", mostly(["NCG", "AVG", "PAVG"], "NCG", "AVG"))
 def test_a_tiny_step_never_moves_and_a_huge_one_forgets_the_distance(space, kind):
     target = rugged(space)

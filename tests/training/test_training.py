@@ -253,7 +253,7 @@ def same(a, b):
     return all(jax.tree.leaves(equal)) and history and np.array_equal(a.buffer, b.buffer)
 
 
-@pytest.mark.parametrize(("kills", "updates"), [(4, 8000), pytest.param(100, 200_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(("kills", "updates"), [(4, 4000), pytest.param(100, 200_000, marks=pytest.mark.full)])
 def test_killed_training_ends_with_the_same_bits(kills, updates, tmp_path):
     """Real SIGKILLs, while a callback, a log and data by function are at work and the optimiser changes half-way."""
     rng, state = random.Random(0), tmp_path / "killed" / "train.ckpt" / "state.npz"
@@ -328,9 +328,17 @@ OTHERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """(a training, its checkpoint)"""
+    folder = tmp_path_factory.mktemp("trained") / "c"
+    return train(checkpoint=folder), folder
+
+
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_checkpoint_of_other_training_is_refused_and_left_alone(name, tmp_path):
-    first = train(checkpoint=tmp_path / "c")
+def test_a_checkpoint_of_other_training_is_refused_and_left_alone(name, tmp_path, trained):
+    first = trained[0]
+    shutil.copytree(trained[1], tmp_path / "c")
     before = {p.name: p.read_bytes() for p in (tmp_path / "c").iterdir()}
     with pytest.raises(saltus.StorageError, match=name):
         train(**OTHERS[name], checkpoint=tmp_path / "c")
