@@ -15,7 +15,7 @@ import saltus
 
 from ..errors import RunError, SaltusError
 from ..kernels import samplers
-from . import BAD_INPUT, COMPLETE
+from . import BAD_INPUT, COMPLETE, INCOMPLETE
 from .ending import finish, tell
 from .help import APP, CHECK, DEMO, EXPLORE, REPORT, RESUME, SAMPLE, SELECT, SUMMARY, TUNE
 from .options import (
@@ -133,7 +133,7 @@ def select(
     found = saltus.variable_selection(*read_table(path, question), progress=not no_progress, **question.arguments())
     write_folder(found, folder)
     tell(found.summary(), "", f"written to {folder}: open {folder / 'index.html'}")
-    return COMPLETE
+    return INCOMPLETE if found.told.get("ended") == "time" else COMPLETE
 
 
 @app.command(help_epilogue=RESUME, usage="Usage: saltus resume CHECKPOINT TARGET [OPTIONS]", sort_key=3)

@@ -188,7 +188,7 @@ class Question:
     expected_size: Annotated[float | None, option(RUN, "Number of columns the prior expects.", "K")] = None
     forced: Annotated[str | None, option(RUN, "Columns that are in every model, joined by commas.", "NAMES")] = None
     ignore: Annotated[str | None, option(RUN, "Columns to leave out, joined by commas.", "NAMES")] = None
-    method: Annotated[str, option(RUN, "auto, enumerate or sample.", "NAME")] = "auto"
+    method: Annotated[str, option(RUN, "auto, enumerate, sample, or a sampler such as ncg.", "NAME")] = "auto"
     error: Annotated[float, option(RUN, "Sample until every inclusion probability has at most this error.", "E")] = 0.005
     seed: Seed = 0
     time_limit: TimeLimit = None

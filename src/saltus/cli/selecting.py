@@ -23,11 +23,11 @@ def read_table(path: Path, question: Question) -> tuple[Any, Any]:
         raise StorageError(
             "The file is not a table.", expected="a CSV file with a header", found=f"{path}: {str(cause)[:80]}"
         ) from None
-    response, known = question.response, f"one of {listed(list(table.columns), 10)}"
-    if response not in table.columns:
-        raise SelectionError("The response is not a column of the file.", expected=known, found=repr(response))
-    ignored = [name for name in split(question.ignore or "") if name in table.columns]
-    return table.drop(columns=[response, *ignored]), table[response]
+    ignored, known = split(question.ignore or ""), f"one of {listed(list(table.columns), 10)}"
+    for what, name in [("The response", question.response), *(("A column to ignore", name) for name in ignored)]:
+        if name not in table.columns:
+            raise SelectionError(f"{what} is not a column of the file.", expected=known, found=repr(name))
+    return table.drop(columns=[question.response, *ignored]), table[question.response]
 
 
 __all__ = ["check_folder", "read_table", "write_folder"]

@@ -82,9 +82,10 @@ def _lead(found: Any) -> str:
 def _table(found: Any) -> str:
     frame = found.to_frame().sort_values("inclusion", ascending=False).head(200)
     heads = ["column", "inclusion", "error", "coefficient", "2.5 %", "97.5 %", "if in", "sign certain"]
-    keys = ["inclusion", "inclusion_error", "mean", "lower", "upper", "mean_if_in", "sign_probability"]
+    forms = {"inclusion": ".3f", "inclusion_error": ".2g", "mean": ".3g", "lower": ".3g", "upper": ".3g", "mean_if_in": ".3g"}
+    forms["sign_probability"] = ".3f"
     rows = []
     for name, row in frame.iterrows():
-        cells = "".join(f"<td>{'' if row[k] != row[k] else format(row[k], '.4g')}</td>" for k in keys)
+        cells = "".join(f"<td>{'' if row[k] != row[k] else format(row[k], form)}</td>" for k, form in forms.items())
         rows.append(f"<tr class={'in' if row['inclusion'] >= 0.5 else 'out'}><td>{html.escape(escaped(name))}</td>{cells}</tr>")
     return f"<table><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr>{''.join(rows)}</table>"

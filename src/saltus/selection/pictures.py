@@ -50,8 +50,8 @@ def inclusion(axes: Any, found: Any, most: int) -> None:
     if not found._answer.exact:
         axes.errorbar(value, place, xerr=2 * error, fmt="none", ecolor="black", elinewidth=1, capsize=2)
     axes.axvline(0.5, color="black", linewidth=0.8, linestyle=(0, (4, 3)))
-    for y, v in zip(place, value, strict=True):
-        axes.text(min(v, 1) + 0.015, y, f"{v:.2f}", va="center", fontsize=7)
+    for y, v, e in zip(place, value, error, strict=True):
+        axes.text(v + 2 * e + 0.015, y, f"{v:.2f}", va="center", fontsize=7)
     _name_rows(axes, names)
     axes.set_xlim(0, 1.12)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
@@ -109,8 +109,8 @@ def models(axes: Any, found: Any, most: int) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xticks([])
     total = table["probability"].sum()
-    axes.set_xlabel(f"the {len(table)} best models, together {min(total, 1):.2g}; width: root of that")
-    axes.set_title("Models: blue positive, orange negative", fontsize=10, loc="left")
+    axes.set_xlabel(f"{len(table)} best models, together {min(total, 1):.2g}")
+    axes.set_title("Models: blue +, orange -; width: √probability", fontsize=10, loc="left")
 
 
 def size(axes: Any, found: Any, most: int) -> None:
@@ -145,7 +145,10 @@ def convergence(axes: Any, found: Any, most: int) -> None:
     down = np.minimum(2 * e, 0.6 * y)  # to 0 is for ever on this axis
     axes.errorbar(x, y, yerr=[down, 2 * e], fmt="o", markersize=3, color=BLUE, ecolor=GREY, elinewidth=0.8)
     low, high = min(x.min(), y.min()) * 0.4, max(x.max(), (y + 2 * e).max()) * 1.25
-    axes.plot([low, high], [low, high], color="black", linewidth=0.8, linestyle=(0, (4, 3)))
+    log_posterior = found._answer.models.log_posterior
+    share = min(float(np.exp(np.logaddexp.reduce(log_posterior) - found.log_marginal_likelihood)), 1.0)
+    share = share if np.isfinite(share) else 1.0
+    axes.plot([low, high], [share * low, share * high], color="black", linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(low, high)
@@ -156,7 +159,8 @@ def convergence(axes: Any, found: Any, most: int) -> None:
     axes.text(
         0.03,
         0.95,
-        f"largest error of an inclusion {error:.4f}\nlargest R-hat {worst:.3f}",
+        f"largest error of an inclusion {error:.4f}\nlargest R-hat {worst:.3f}\n"
+        f"line: as it should be; the models visited hold about {share:.2g} of the probability",
         transform=axes.transAxes,
         va="top",
         fontsize=8,
