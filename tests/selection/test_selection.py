@@ -49,6 +49,21 @@ def test_sampling_agrees_with_enumeration_on_copies_constants_and_forced_columns
     assert (weights > 0).all()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("k", [2, 3])
+def test_chains_cross_between_two_explanations(k):
+    """k columns and k others add up to nearly the same; what lies between the two explains half of it at most."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2 * k + 2))
+    sums = X[:, :k].sum(axis=1)
+    X[:, 2 * k - 1] = sums - X[:, k : 2 * k - 1].sum(axis=1) + 0.02 * rng.normal(size=300)
+    y = sums + rng.normal(size=300)
+    exact = saltus.variable_selection(X, y, model_prior="uniform").inclusion
+    found = saltus.variable_selection(X, y, model_prior="uniform", method="sample", progress=False, max_steps=60_000)
+    assert ((found.inclusion - exact).abs() <= 4 * found.inclusion_error).all()
+    assert found.inclusion_error.max() < 0.03
+
+
 def test_copies_are_impossible_together(data):
     X, y = data
     X = X[["a", "b"]].assign(c=2 * X["a"])
@@ -108,6 +123,8 @@ def test_bad_data_is_refused_by_name(data):
     refused("More columns are always in", X.iloc[:5], y.iloc[:5], forced=list("abcd"))
     refused("not unique.*\n.*a", X.to_numpy(), y, names=list("aacde"))
     refused("does not fit", X, y.iloc[:7])
+    refused("in 1 column: c", X.assign(c=pd.array([1, None] * 15, dtype="Int64")), y)
+    refused("different orders", X, y.sort_values())
     refused("words, dates or categories: c", X.assign(c="x"), y)
     refused("missing or infinite", X, y.where(y > y.min()))
     refused("not there", X, y, forced=["z"])
@@ -115,6 +132,16 @@ def test_bad_data_is_refused_by_name(data):
     refused("no number to set", X, y, prior="bic", prior_value=3)
     refused("between 0 and 1", X, y, model_prior=1.0)
     refused("hint", X, y, model_prior="bernoulli")
+
+
+def test_what_is_odd_but_fine(data):
+    X, y = data
+    nothing = saltus.variable_selection(X * 0 + 1, y)
+    assert (nothing.inclusion == 0).all()
+    assert "constant" in nothing.summary()
+    nothing.plot()
+    small = saltus.variable_selection(X * 1e6, y * 1e-19)  # units of any size
+    np.testing.assert_allclose(small.inclusion, saltus.variable_selection(X, y).inclusion, rtol=1e-9)
 
 
 def test_more_columns_than_rows(data):

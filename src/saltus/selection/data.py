@@ -59,6 +59,7 @@ def read_data(X: Any, y: Any, names: Any = None, forced: Any = None, intercept: 
     """Check and prepare; SelectionError says which columns are wrong."""
     table, names = _read_table(X, names)
     response, response_name = _read_response(y, len(table))
+    _refuse_other_order(X, y)
     _refuse_missing(table, names)
     n = len(table)
     if n < 3:
@@ -73,7 +74,7 @@ def read_data(X: Any, y: Any, names: Any = None, forced: Any = None, intercept: 
         )
     y_left = _off(base, response)
     length = float(np.linalg.norm(y_left))
-    if not length > 1e-12 * max(1.0, float(np.linalg.norm(response))):
+    if not length > 1e-12 * float(np.linalg.norm(response)):
         what = "constant" if always.sum() == 0 else "explained completely by the columns that are always in"
         raise SelectionError(f"The response is {what}: there is nothing to explain.", found=f"y[0] = {response[0]:g}")
     columns = _off(base, table)
@@ -109,7 +110,7 @@ def _read_table(X: Any, names: Any) -> tuple[np.ndarray, list[str]]:
     elif hasattr(X, "toarray"):
         raise SelectionError("`X` is sparse.", expected=expected, found=type(X).__name__, hint="X.toarray()")
     try:
-        raw = X.to_numpy() if own is not None else np.asarray(X)
+        raw = _values_of(X) if own is not None else np.asarray(X)
         if raw.dtype.kind not in "biufO":
             raise TypeError(f"numbers of type {raw.dtype}")
         table = np.array(raw, dtype=np.float64)
@@ -119,6 +120,14 @@ def _read_table(X: Any, names: Any) -> tuple[np.ndarray, list[str]]:
         hint = "one variable is X.reshape(-1, 1)" if table.ndim == 1 else ""
         raise SelectionError("`X` has the wrong shape.", expected=expected, found=f"shape {table.shape}", hint=hint)
     return table, _read_names(names, own, table.shape[1])
+
+
+def _values_of(X: Any) -> np.ndarray:
+    """Of a data frame, NaN where pandas' own NA is."""
+    try:
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    except TypeError:  # of other packages, which have no such words
+        return X.to_numpy()
 
 
 def _refuse_words(X: Any, names: list[str]) -> None:
@@ -172,6 +181,23 @@ def _read_response(y: Any, n: int) -> tuple[np.ndarray, str]:
             hint="leave these rows out of X and y",
         )
     return response, name
+
+
+def _refuse_other_order(X: Any, y: Any) -> None:
+    """Rows are paired by position; two pandas indexes with the same labels in another order are a mistake."""
+    ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
+    if hasattr(ours, "equals") and hasattr(theirs, "sort_values") and not ours.equals(theirs):
+        try:
+            same = ours.sort_values().equals(theirs.sort_values())
+        except TypeError:  # labels that cannot be ordered
+            return
+        if same:
+            raise SelectionError(
+                "The rows of `X` and `y` are in different orders.",
+                expected="the same index in the same order: rows are paired by position",
+                found=f"{ours[0]!r} and {theirs[0]!r} in the first row",
+                hint="y = y.loc[X.index]",
+            )
 
 
 def _refuse_missing(table: np.ndarray, names: list[str]) -> None:

@@ -35,7 +35,7 @@ class ModelPrior:
         """(p + 1,) prior probabilities of the model sizes."""
         log_q = np.logaddexp(0, self.log_odds)
         log_ways = np.array([0.0])  # log of elementary symmetric polynomials of the odds, made a distribution
-        if np.ptp(self.log_odds) == 0:
+        if not len(self.log_odds) or np.ptp(self.log_odds) == 0:
             p = len(self.log_odds)
             k = np.arange(p + 1)
             log_ways = -np.log(p + 1) - betaln(k + 1, p - k + 1) + k * (self.log_odds[0] if p else 0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._words import WIDTH, aligned, counted, escaped, significant
+from .by_kernel import MOST
 
 
 def summary(found: Any, most: int) -> str:
@@ -107,8 +108,10 @@ def doubts(found: Any) -> list[str]:
             f"The error of {name} is {error:.4f}, above the goal of {told['goal']:g}: {why}. Allow more: max_steps=, time_limit=."
         )
     if rhat.max() >= 1.01:
+        other = "" if found._data.p > MOST else ', or several temperatures, method="tempered"'
         lines.append(
-            f"Chains disagree about {rhat.idxmax()}: R-hat {rhat.max():.3f}, above 1.01. Allow more steps: max_steps=, time_limit=."
+            f"Chains disagree about {rhat.idxmax()}: R-hat {rhat.max():.3f}, above 1.01. Allow more steps, max_steps= or "
+            f"time_limit={other}."
         )
     return lines
 
