@@ -185,7 +185,8 @@ def _read_response(y: Any, n: int) -> tuple[np.ndarray, str]:
 
 def _refuse_other_order(X: Any, y: Any) -> None:
     """Rows are paired by position; two pandas indexes with the same labels in another order are a mistake."""
-    ours, theirs = getattr(X, "index", None), getattr(y, "index", None)
+    ours: Any = getattr(X, "index", None)
+    theirs: Any = getattr(y, "index", None)
     if hasattr(ours, "equals") and hasattr(theirs, "sort_values") and not ours.equals(theirs):
         try:
             same = ours.sort_values().equals(theirs.sort_values())
