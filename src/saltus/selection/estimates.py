@@ -26,7 +26,8 @@ class Totals:
 
     def kept(self) -> Totals:
         """Without the warm-up."""
-        first = int(np.ceil(DISCARDED * self.weight.shape[1]))
+        have = self.weight.shape[1]
+        first = min(int(np.ceil(DISCARDED * have)), have - 1)
         return self._each(lambda x: x[:, first:], 1)
 
     def merged(self, num: int) -> Totals:

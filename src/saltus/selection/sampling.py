@@ -101,7 +101,7 @@ def sample_models(question: Question, seed: int, num_chains: int, goal: Goal, pr
     visits = Visits(np.append(rng.integers(2**64, size=p, dtype=np.uint64), np.uint64(0)))
     slots = starts(question, num_chains, m, rng)
     problem = question.problem(m, columns)
-    tally, team = Tally(steps), Team(group_size(problem, num_chains), num_chains, steps)
+    tally, team = Tally(steps, 64 if p <= 20_000 else 16), Team(group_size(problem, num_chains), num_chains, steps)
     number, first_seconds, ended = 0, 0.0, ""
     key = jax.random.key(seed)
     while not ended:
@@ -157,12 +157,10 @@ def _padded(slots: np.ndarray, most: int, p: int) -> np.ndarray:
 
 
 class Tally:
-    """Sums of batches, in at most 64 entries: where there would be more, neighbours are added up. steps: of a batch."""
+    """Sums of batches, in at most so many entries: where there would be more, neighbours are added up. steps: of a batch."""
 
-    MOST = 64
-
-    def __init__(self, steps: int):
-        self.steps, self.each = steps, 1
+    def __init__(self, steps: int, most: int):
+        self.steps, self.each, self._most = steps, 1, most
         self._entries: list[list[np.ndarray]] = []
         self._counts: list[int] = []
 
@@ -172,10 +170,10 @@ class Tally:
             self._entries[-1] = [a + b for a, b in zip(self._entries[-1], sums, strict=True)]
             self._counts[-1] += 1
             return
-        if len(self._entries) == self.MOST:
+        if len(self._entries) == self._most:
             pairs = zip(self._entries[::2], self._entries[1::2], strict=True)
             self._entries = [[a + b for a, b in zip(*pair, strict=True)] for pair in pairs]
-            self.each, self._counts = 2 * self.each, [2 * self.each] * (self.MOST // 2)
+            self.each, self._counts = 2 * self.each, [2 * self.each] * (self._most // 2)
         self._entries.append(list(sums))
         self._counts.append(1)
 
