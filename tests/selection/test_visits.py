@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saltus.selection.sampling import Tally, Visits
+from saltus.selection.visits import Tally, Visits
 
 
 @pytest.mark.parametrize("num", [1, 3, 4, 5, 11, 16, 37])
