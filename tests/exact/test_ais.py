@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 import saltus
 from saltus import testing, training
-from saltus.evidence.path import Path, read_base
+from saltus.kernels.path import Path, read_base
 from saltus.testing.enumeration import Enumeration
 
 

@@ -48,7 +48,7 @@ def test_no_more_effective_draws_are_promised_than_draws(steps):
 
 def test_dear_steps_give_enough():
     assert thin(100.0, per_step=PLENTY_SECONDS / 20 / 1000).thin == GOOD * 100 / 4000
-    assert thin(100.0, per_step=GOOD_SECONDS / 10 / 1000).thin == np.ceil(1.25 * ENOUGH * 100 / 4000)
+    assert thin(100.0, per_step=GOOD_SECONDS / 10 / 1000).thin == np.ceil(2 * ENOUGH * 100 / 4000)
     assert thin(100.0, per_step=CAP_SECONDS / 15 / 1000).thin == np.ceil(1.25 * ENOUGH * 100 / 4000)
 
 

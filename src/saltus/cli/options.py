@@ -66,7 +66,9 @@ TargetName = Annotated[
     ),
 ]
 RunPath = Annotated[Path, Parameter(help="run.nc or run.zarr.")]
-Adaptation = Annotated[str, option(SAMPLER, "How a preconditioner is tuned: default, or paper for the published schedule.", "NAME")]
+Adaptation = Annotated[
+    str, option(SAMPLER, "How settings are tuned: default; paper, the published schedule of preconditioners; momentum.", "NAME")
+]
 Seed = Annotated[int, number(RUN, "The same seed gives the same random numbers.")]
 TimeLimit = Annotated[float | None, option(RUN, "End after so many seconds, with the draws so far.", "SECONDS")]
 NoProgress = Annotated[bool, flag(OTHER, "Show no progress.")]

@@ -61,7 +61,7 @@ def sample_command(
     """
     kind = type(kernel)
     options = {option_name(field): _text(getattr(kernel, field)) for field in options_of(kind)}
-    expressible = None not in options.values() and all(field in options_of(kind) for field in tunes_of(kind))
+    expressible = None not in options.values() and all(f in options_of(kind) or getattr(kernel, f) is None for f in tunes_of(kind))
     words = ["saltus", "sample", target, "--sampler", sampler if ":" in sampler else kind.name]
     if expressible:
         words += [word for option, text in options.items() if text for word in (option, text)]

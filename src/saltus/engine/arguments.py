@@ -20,7 +20,7 @@ from ..target import Target
 from .recording import STATS, Recording, label_dtype, rows_per_block, stats_bytes
 from .samplers import nearest
 
-ADAPTATIONS = ("default", "paper")
+ADAPTATIONS = ("default", "paper", "momentum")
 STATISTICS = ("mean", "covariance", "pairs", "best")
 _MOST_STEPS = 2**31 - 1
 

@@ -32,9 +32,9 @@ from ..engine.samplers import AUTO, check_kernel_fits
 from ..engine.starts import read_states
 from ..errors import ConvergenceWarning, KernelError, TrainingError
 from ..kernels import NCG, Kernel, begin
+from ..kernels.path import Path, read_base
 from ..target import Target
 from ..tuning import kernel_for
-from .path import Path, read_base
 
 _TRIED = 4  # temperatures, to see how long one takes
 _START = 2**31 - 1  # of the key of a state's other parts

@@ -3,6 +3,8 @@ r"""log Z of a target from replicas on a ladder of temperatures, with an error f
 Between neighbours, Bennett's ratio: c = log Z_{i+1} / Z_i solves, with u = (β_{i+1} - β_i) f and σ the logistic function,
 
     Σ_{s ~ β_i} σ(u(s) - c) = Σ_{s ~ β_{i+1}} σ(c - u(s)),        log Z = log |S| + Σ_i c_i
+
+Where the ladder begins at given marginals p_0, f - log p_0 takes the place of f, and 0 that of log |S|.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ def log_z(target: Target, seed: int = 0, *, kernel: Any = None, num_ladders: int
     codes = start_codes(target, seed, None, num)
     states, f = _recorded(kernel, target, jnp.asarray(codes), jnp.asarray(seed_words(seed)), steps // 5, steps)
     f = np.asarray(f, np.float64)
-    each = np.array([log_states + log_ratios(f[:, c], np.asarray(kernel.ladder, np.float64)).sum() for c in range(num)])
+    begun = log_states if kernel.reference is None else 0.0
+    each = np.array([begun + log_ratios(f[:, c], np.asarray(kernel.ladder, np.float64)).sum() for c in range(num)])
     if not np.isfinite(each).all():
         raise RunError("f is not finite along the ladder.", expected="finite estimates", found=str(each[~np.isfinite(each)][0]))
     ess = float(np.min(ess_of_chains(np.moveaxis(f[:, :, 1:], 0, -1))))
@@ -133,7 +136,7 @@ def _values(target: Target, codes: jax.Array) -> jax.Array:
 def _recorded(
     kernel: Kernel, target: Target, codes: jax.Array, words: jax.Array, burn_in: int, steps: int
 ) -> tuple[Any, jax.Array]:
-    """(the last states, f of all replicas (steps, ladders, rungs))."""
+    """(the last states, f, or f - log p_0, of all replicas (steps, ladders, rungs))."""
     keys = jax.vmap(lambda c: chain_key(words, ANNEALING, c))(jnp.arange(codes.shape[0], dtype=jnp.int32))
     own = codes.astype(target.space.code_dtype)
     states = jax.vmap(lambda key, c: begin(kernel, target, c, random.fold_in(key, _START)))(keys, own)

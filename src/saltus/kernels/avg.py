@@ -12,7 +12,7 @@ from .._record import Number, as_positive, fill, record, static
 from ..proposals import Factorised
 from ..target import Point, Target
 from .auxiliary import Auxiliary
-from .declarations import LOCAL_MODEL, Decades
+from .declarations import LOCAL_MODEL, Decades, Persistence
 from .textbook import differences, states
 
 
@@ -30,7 +30,7 @@ class AVG(Auxiliary):
     """
 
     needs = LOCAL_MODEL
-    tunes = {"step_size": Decades()}  # noqa: RUF012
+    tunes = {"step_size": Decades(), "momentum": Persistence()}  # noqa: RUF012
     simplicity = 40
     cites = ("rhodes2022",)
 

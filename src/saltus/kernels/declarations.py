@@ -79,6 +79,16 @@ class Fit(Search):
 
 
 @dataclass(frozen=True)
+class Persistence(Search):
+    """A momentum, in [0, 1), or None: with over-relaxed draws and the step size, where `adaptation="momentum"` asks for it.
+
+    step_size: the field that is tuned with it. `over_relaxed` is the other.
+    """
+
+    step_size: str = "step_size"
+
+
+@dataclass(frozen=True)
 class Rungs(Search):
     """A ladder of inverse temperatures, from the rejections of swaps between neighbours."""
 

@@ -18,7 +18,7 @@ from ..structure import SiteQuadratic
 from ..target import Point, Target
 from .auxiliary import Auxiliary
 from .avg import AVG
-from .declarations import LOCAL_MODEL, Decades, Fit, Signed
+from .declarations import LOCAL_MODEL, Decades, Fit, Persistence, Signed
 from .textbook import differences, states
 
 
@@ -38,7 +38,12 @@ class PAVG(Auxiliary):
     """
 
     needs = LOCAL_MODEL
-    tunes = {"step_size": Decades(), "scale": Signed(), "preconditioner": Fit(warmup=AVG)}  # noqa: RUF012
+    tunes = {  # noqa: RUF012
+        "step_size": Decades(),
+        "scale": Signed(),
+        "preconditioner": Fit(warmup=AVG),
+        "momentum": Persistence(),
+    }
     simplicity = 60
     cites = ("rhodes2022",)
 

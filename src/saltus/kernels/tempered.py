@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import random
-from .._record import Number, as_float, changed, default_float, fill, is_concrete, record
+from .._record import Number, changed, default_float, fill, is_concrete, record
 from ..errors import KernelError
 from ..target import Point, Target
 from .base import Kernel, begin
@@ -21,60 +20,28 @@ from .gibbs import Gibbs
 from .informed import Informed
 from .metropolis import Info, describe
 from .parts import MadeOfKernels
+from .path import Path, chosen, read_base, read_marginals
+from .replicas import FROM_HOT, Replicas, Swaps, check_part, checked_ladder, count_swaps, exchanged
 
 _FIRST_RUNGS = 8  # of a ladder that is still to be found
-_NEW, _FROM_HOT, _BACK = 0, 1, 2  # a replica has not been at β = 0 yet; was there last; was there, then at β = 1
-
-
-@record
-class Replicas(Point):
-    """One state for every rung, from β = 0 to β = 1, and what is counted on the way. f is never tempered here.
-
-    codes: (rungs, d). log_prob: f of the cold replica. values: (rungs,) f of each. models: their local models, or None.
-    own: auxiliary parts of the rungs' kernels, or None. time: steps so far. stage: (rungs,) of the round trip of each replica.
-    trips: round trips so far. refused: (rungs - 1,) the probabilities that a swap was refused, summed.
-    """
-
-    values: Any = None
-    models: Any = None
-    own: Any = None
-    time: Any = None
-    stage: Any = None
-    trips: Any = None
-    refused: Any = None
-
-
-@dataclass(frozen=True)
-class Swaps:
-    """How replicas travelled. rejection: (rungs - 1,) of each pair of neighbours. barrier: their sum, the Λ of Syed et al. (2022).
-
-    round_trips: from β = 0 to β = 1 and back, of all replicas of all chains. steps: of all chains.
-    """
-
-    rejection: np.ndarray
-    barrier: float
-    round_trips: int
-    steps: int
-
-    def __repr__(self) -> str:
-        share = f"swaps accepted {1 - self.rejection.max():.0%} to {1 - self.rejection.min():.0%}"
-        trips = f"{self.round_trips} round trips in {self.steps} steps"
-        return f"{len(self.rejection) + 1} rungs, barrier {self.barrier:.3g}, {share}, {trips}"
 
 
 @record
 class Tempered(MadeOfKernels):
     r"""Parallel tempering with non-reversible swaps (Syed et al. 2022): replicas at 0 = β_0 < ... < β_M = 1.
 
-    $$ \pi(s_0, ..., s_M) \propto \prod_i \exp(\beta_i f(s_i)), \qquad
-       \alpha_{i, i+1} = \min\{1, \exp[(\beta_{i+1} - \beta_i)(f(s_i) - f(s_{i+1}))]\} $$
+    $$ \pi(s_0, ..., s_M) \propto \prod_i p_0(s_i) \exp(\beta_i V(s_i)), \quad V = f - \log p_0, \qquad
+       \alpha_{i, i+1} = \min\{1, \exp[(\beta_{i+1} - \beta_i)(V(s_i) - V(s_{i+1}))]\} $$
 
-    In a step every rung makes one step of its kernel on β_i f; that at β = 0 is drawn anew, uniformly. Then neighbours
+    In a step every rung makes one step of its kernel on β_i f + (1 - β_i) log p_0; that at β = 0 is drawn anew. Then neighbours
     (0, 1), (2, 3), ... may change places in even steps, (1, 2), (3, 4), ... in odd ones. Only f is tempered, never the
     proposal's part of a ratio. f and local models move with the replicas and are scaled, not computed anew.
 
     kernel: for all rungs above 0, or a tuple with one for each; a sampler's class is tuned, at β = 1, by `sample` and `tune`.
     ladder: (M + 1,) the β, increasing from 0 to 1. `saltus.find_ladder` finds one, and so does `sample(target, "tempered")`.
+    reference: p_0, independent sites: None, uniform; or their marginals, (d, k), or (d,) probabilities of the second of two values.
+        The nearer they are to the target's, the fewer rungs are needed. Local models are then made anew on every rung, and samplers
+        that need a `saltus.Quadratic` structure do not apply.
     Draws are those of the cold replica. KernelError where the ladder or a kernel cannot be used.
 
         kernel = saltus.find_ladder(target, saltus.Gibbs("coloured")).kernel
@@ -89,12 +56,13 @@ class Tempered(MadeOfKernels):
 
     kernel: Any
     ladder: Number
+    reference: Any = None
 
     def __post_init__(self) -> None:
-        fill(self, ladder=_checked_ladder(self.ladder))
+        fill(self, ladder=checked_ladder(self.ladder))
         several = isinstance(self.kernel, (tuple, list))
         for part in self.kernel if several else (self.kernel,):
-            _check_part(part)
+            check_part(part)
         if several and len(self.kernel) != len(self.ladder) - 1:
             raise KernelError(
                 "There is not one kernel for each rung.",
@@ -102,10 +70,12 @@ class Tempered(MadeOfKernels):
                 found=f"{len(self.kernel)} kernels for a ladder of {len(self.ladder)}",
             )
         fill(self, kernel=tuple(self.kernel) if several else self.kernel)
+        if is_concrete(self.reference) and self.reference is not None:
+            fill(self, reference=jnp.asarray(read_marginals(self.reference, "reference", KernelError), default_float()))
 
     def __repr__(self) -> str:
         of = self.kernel.__name__ if isinstance(self.kernel, type) else repr(self.kernel)
-        return f"Tempered({of}, {self.ladder.shape[-1]} rungs)"
+        return f"Tempered({of}, {self.ladder.shape[-1]} rungs{'' if self.reference is None else ', from given marginals'})"
 
     @classmethod
     def first(cls, target: Target, states: Any = None) -> Tempered:
@@ -136,19 +106,42 @@ class Tempered(MadeOfKernels):
     def _carries(self) -> bool:
         """Whether local models move with the replicas: all rungs look through the same one, and keep nothing else of it."""
         seen = {looks(part) for part in self.parts}
-        return len(seen) == 1 and seen != {None}
+        return self.reference is None and len(seen) == 1 and seen != {None}
 
     def _seen(self, target: Target) -> Target:
         """The target as the rungs see it, where that is the same for all."""
         part = self.parts[0]
         return part.seen(target) if isinstance(part, Informed) else target
 
+    def path(self, target: Target) -> Path:
+        """From p_0 to the target."""
+        return Path(target, None if self.reference is None else jnp.log(self.reference))
+
+    def rung(self, target: Target, beta: Any) -> Target:
+        """The target of a rung."""
+        return target.rung(beta) if self.reference is None else changed(self.path(target).at(beta), stamp=target.stamp)
+
+    def _base(self, codes: jax.Array) -> Any:
+        """log p_0, 0 where it is uniform."""
+        return 0.0 if self.reference is None else chosen(jnp.log(self.reference), codes)
+
+    def _cold(self, codes: jax.Array, values: jax.Array) -> jax.Array:
+        """f of the cold replica."""
+        return values[-1] + self._base(codes[-1])
+
+    def check_settings(self, target: Target) -> None:
+        if self.reference is None:
+            return super().check_settings(target)
+        if is_concrete(self.reference):
+            read_base(self.reference, target.space, "reference", KernelError)
+        super().check_settings(self.path(target).at(0.5))  # a kernel may need structure that is lost here
+
     # ---- the chain's state ---------------------------------------------------------------------------------------
 
     def init(self, target: Target, codes: jax.Array, key: Any = None) -> Replicas:
         """All replicas at `codes`; with a key, that at β = 0 is drawn."""
         codes = self.check(target, codes)
-        fresh = codes if key is None else target.space.random(random.fold_in(key, 0)).astype(codes.dtype)
+        fresh = codes if key is None else self.path(target).draw(random.fold_in(key, 0)).astype(codes.dtype)
         return self.at_rungs(target, jnp.stack([fresh, *[codes] * (self.ladder.shape[0] - 1)]), key)
 
     def at_rungs(self, target: Target, codes: jax.Array, key: Any = None) -> Replicas:
@@ -157,21 +150,21 @@ class Tempered(MadeOfKernels):
         keys = random.split(jax.random.key(0) if key is None else random.fold_in(key, 1), num - 1)
 
         def begun(part: Kernel, key: jax.Array, beta: jax.Array, codes: jax.Array) -> Any:
-            return begin(part, target.rung(beta), codes, key) if _remembered(part) else None
+            return begin(part, self.rung(target, beta), codes, key) if _remembered(part) else None
 
         values, models = jax.vmap(lambda c: self._looked(target, c))(codes)
         own = self._each(begun, keys, self.ladder[1:], codes[1:])
-        stage = jnp.zeros(num, jnp.int8).at[0].set(_FROM_HOT)
+        stage = jnp.zeros(num, jnp.int8).at[0].set(FROM_HOT)
         refused = jnp.zeros(num - 1, default_float())
-        return Replicas(codes, values[-1], None, target.stamp, values, models, own, zero, stage, zero, refused)
+        return Replicas(codes, self._cold(codes, values), None, target.stamp, values, models, own, zero, stage, zero, refused)
 
     def refresh(self, target: Target, state: Replicas) -> Replicas:
         def anew(part: Kernel, beta: jax.Array, own: Any) -> Any:
-            return None if own is None else part.refresh(target.rung(beta), own)
+            return None if own is None else part.refresh(self.rung(target, beta), own)
 
         values, models = jax.vmap(lambda c: self._looked(target, c))(state.codes)
         own = self._each(anew, self.ladder[1:], state.own)
-        return changed(state, log_prob=values[-1], values=values, models=models, own=own, stamp=target.stamp)
+        return changed(state, log_prob=self._cold(state.codes, values), values=values, models=models, own=own, stamp=target.stamp)
 
     def adopt(self, target: Target, x: Point, own: Any = None) -> Replicas:
         """The cold replica is put at x."""
@@ -179,16 +172,16 @@ class Tempered(MadeOfKernels):
             return self.init(target, x.codes)
         local = self._looked(target, x.codes)[1]
         models = jax.tree.map(lambda all_, one: all_.at[-1].set(one), own.models, local)
-        codes, values = own.codes.at[-1].set(x.codes), own.values.at[-1].set(x.log_prob)
+        codes, values = own.codes.at[-1].set(x.codes), own.values.at[-1].set(x.log_prob - self._base(x.codes))
         return changed(own, codes=codes, log_prob=x.log_prob, values=values, models=models, stamp=x.stamp)
 
     def draw(self, state: Replicas) -> jax.Array:
         return state.codes[-1]
 
     def _looked(self, target: Target, codes: jax.Array) -> tuple[jax.Array, Any]:
-        """(f, the local model that moves with the replica, or None), untempered."""
+        """(V, the local model that moves with the replica, or None), untempered."""
         if not self._carries:
-            return target.value(codes), None
+            return self.path(target).gain(codes), None
         seen = self._seen(target)
         return seen.differences.evaluate(seen, codes)
 
@@ -208,7 +201,7 @@ class Tempered(MadeOfKernels):
     def walk(self, key: jax.Array, target: Target, x: Replicas) -> tuple[Replicas, Info, jax.Array]:
         """One step of every rung by itself; Info of those above β = 0, and whether f is undefined at what was drawn there."""
         fresh_key, *keys = random.split(key, self.ladder.shape[0])
-        fresh = target.space.random(fresh_key).astype(x.codes.dtype)
+        fresh = self.path(target).draw(fresh_key).astype(x.codes.dtype)
         f, model = self._looked(target, fresh)
 
         def one(part: Kernel, key: jax.Array, *rung: Any) -> Any:
@@ -219,18 +212,18 @@ class Tempered(MadeOfKernels):
         codes, values, models, own, infos = walked if not self._differ else _stacked(walked)
         joined = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
         y = changed(x, codes=joined(fresh, codes), values=joined(f, values), models=jax.tree.map(joined, model, models), own=own)
-        return changed(y, log_prob=y.values[-1]), infos, jnp.isnan(f) | (f == jnp.inf)
+        return changed(y, log_prob=self._cold(y.codes, y.values)), infos, jnp.isnan(f) | (f == jnp.inf)
 
     def _walk_rung(
         self, part: Kernel, key: jax.Array, target: Target, stamp: Any, beta: Any, codes: Any, f: Any, model: Any, own: Any
     ) -> tuple:
-        rung, differences = target.rung(beta), self._seen(target).differences
+        rung, differences = self.rung(target, beta), self._seen(target).differences
         local = None if model is None else differences.scaled(model, beta)
-        state, info = part.step(key, rung, part.adopt(rung, Point(codes, beta * f, local, stamp), own))
+        state, info = part.step(key, rung, part.adopt(rung, Point(codes, beta * f + self._base(codes), local, stamp), own))
         new = part.draw(state).astype(codes.dtype)
         tempered = state.log_prob if jnp.ndim(state.log_prob) == 0 else rung.value(new)
         moved = jnp.any(new != codes)  # what stays keeps its numbers: scaled to and fro they would drift
-        found = (tempered / beta, None if model is None else differences.scaled(state.local, 1 / beta))
+        found = ((tempered - self._base(new)) / beta, None if model is None else differences.scaled(state.local, 1 / beta))
         f, model = jax.tree.map(lambda a, b: jnp.where(moved, a, b), found, (f, model))
         return new, f, model, state if _remembered(part) else None, info
 
@@ -246,29 +239,13 @@ class Tempered(MadeOfKernels):
         return rates, jnp.sum(undefined[1:], dtype=jnp.int32)
 
     def exchanged(self, x: Replicas, swapped: jax.Array, rates: jax.Array) -> Replicas:
-        """The state in which those pairs have changed places, one step on. Auxiliary parts stay on their rung."""
-        swapped_int, every = swapped.astype(jnp.int32), jnp.arange(self.ladder.shape[0], dtype=jnp.int32)
-        place = every + jnp.pad(swapped_int, (0, 1)) - jnp.pad(swapped_int, (1, 0))
-        codes, values, models, stage = jax.tree.map(lambda leaf: leaf[place], (x.codes, x.values, x.models, x.stage))
-        trips = x.trips + (stage[0] == _BACK).astype(jnp.int32)
-        stage = stage.at[0].set(_FROM_HOT)
-        stage = stage.at[-1].set(jnp.where(stage[-1] == _FROM_HOT, jnp.int8(_BACK), stage[-1]))
-        tried = every[:-1] % 2 == x.time % 2
-        refused = x.refused + jnp.where(tried, 1 - rates, 0)
-        y = changed(x, codes=codes, values=values, models=models, log_prob=values[-1], stage=stage, trips=trips)
-        return changed(y, refused=refused, time=x.time + 1)
+        """The state in which those pairs have changed places, one step on."""
+        y = exchanged(x, jnp.asarray(swapped), rates)
+        return changed(y, log_prob=self._cold(y.codes, y.values))
 
     def swaps(self, states: Replicas, since: Replicas | None = None) -> Swaps:
         """What the states of one or more chains have counted. since: earlier states of theirs, from which to count."""
-        last, first = (0 if s is None else np.atleast_1d(np.asarray(s.time, np.int64)) for s in (states, since))
-        refused, trips = np.asarray(states.refused, np.float64), np.sum(states.trips)
-        if since is not None:
-            refused, trips = refused - np.asarray(since.refused, np.float64), trips - np.sum(since.trips)
-        refused = refused.reshape(-1, refused.shape[-1]).sum(axis=0)
-        pairs = np.arange(len(refused))[:, None] % 2
-        tried = np.sum((last + 1 - pairs) // 2 - (first + 1 - pairs) // 2, axis=1)  # steps t with t % 2 == pair % 2
-        rejection = refused / np.maximum(tried, 1)
-        return Swaps(rejection, float(rejection.sum()), int(trips), int(np.sum(last - first)))
+        return count_swaps(states, since)
 
     def counts(self, states: Replicas) -> dict[str, Any]:
         """Round trips, barrier and swaps since the first step, warm-up included."""
@@ -309,33 +286,3 @@ def _stacked(walked: Any) -> tuple:
 def _remembered(part: Kernel) -> bool:
     """Whether a kernel has auxiliary variables that it must find again."""
     return type(inner(part)).refresh is not Kernel.refresh
-
-
-def _check_part(part: Any) -> None:
-    expected = "a kernel such as saltus.NCG(0.5), a tuple of them, one for each rung above 0, or a sampler's class"
-    if not (isinstance(part, Kernel) or (isinstance(part, type) and issubclass(part, Kernel) and part.name)):
-        raise KernelError("`kernel` is not a kernel.", expected=expected, found=repr(part))
-    if part.weighted if isinstance(part, Kernel) else part.log_weight is not Kernel.log_weight:
-        raise KernelError(
-            "A kernel that weighs its draws cannot be tempered.",
-            expected="one that leaves exp(f) itself invariant",
-            found=repr(part),
-            hint="swaps are exact for replicas with the laws exp(β f) only",
-        )
-
-
-def _checked_ladder(given: Any) -> jax.Array:
-    ladder = as_float(given, "ladder")
-    expected, hint = "numbers that increase from 0 to 1, such as [0, 0.3, 1]", "saltus.find_ladder(target, kernel) finds one"
-    if ladder.ndim != 1 or ladder.shape[0] < 2:
-        raise KernelError("`ladder` is not a ladder.", expected=expected, found=f"shape {ladder.shape}", hint=hint)
-    if is_concrete(ladder):
-        beta = np.asarray(ladder)
-        if beta[0] != 0 or beta[-1] != 1:
-            found = f"from {beta[0]:g} to {beta[-1]:g}"
-            raise KernelError("`ladder` does not go from 0 to 1.", expected=expected, found=found, hint=hint)
-        if not (np.diff(beta) > 0).all():
-            at = int(np.argmin(np.diff(beta) > 0))
-            found = f"{beta[at]:g}, then {beta[at + 1]:g}"
-            raise KernelError("`ladder` does not increase.", expected=expected, found=found, hint=hint)
-    return ladder

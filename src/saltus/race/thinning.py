@@ -2,9 +2,9 @@ r"""`thin="auto"`: steps per kept draw, chosen once, from what the warm-up shows
 
 With τ steps per effective draw (`diagnostics.worth`), N draws of C chains and n steps between draws are worth about N C n / τ.
 Aimed at is as many as make R-hat a sharp instrument, 2000, as far as that takes no more than four seconds, or 1000 as far as that
-takes no more than twenty; and at least 400 (with a quarter in reserve, since τ is estimated), as far as that takes no more than a
-minute; never more than one effective draw per draw. Seconds are computed (`cost`): the same call thins alike, unless a time limit
-is too short.
+takes no more than twenty, or 800 as far as that takes no more than a minute: some site is worse than what τ was measured on, and
+each should have 400. At least 400 are aimed at (with a quarter in reserve) as far as a minute allows; never more than one effective
+draw per draw. Seconds are computed (`cost`): the same call thins alike, unless a time limit is too short.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..spaces import Space
 
 ENOUGH, GOOD, PLENTY = 400, 1000, 2000
 CAP_SECONDS, GOOD_SECONDS, PLENTY_SECONDS = 60.0, 20.0, 4.0
-_RESERVE = 1.25
+_RESERVE, _AMPLE = 1.25, 2.0
 FEWEST_STEPS, _FEWEST_ROWS = 50, 8  # of the warm-up, to tell anything; of it that are still at hand
 _MOST_CHAINS = 32
 
@@ -67,7 +67,8 @@ def choose_thin(found: Worth | None, settings: Settings, seconds_per_step: float
         return wanted if wanted <= most else 2 ** int(math.log2(max(most, 1)))
 
     enough = steps_for(_RESERVE * ENOUGH)
-    aims = ((steps_for(PLENTY), PLENTY_SECONDS), (steps_for(GOOD), GOOD_SECONDS), (enough, CAP_SECONDS))
+    ample = steps_for(_AMPLE * ENOUGH)
+    aims = ((steps_for(PLENTY), PLENTY_SECONDS), (steps_for(GOOD), GOOD_SECONDS), (ample, CAP_SECONDS), (enough, CAP_SECONDS))
     thin = _odd(max(1, *(within(wanted, seconds) for wanted, seconds in aims)), parity)
     return Thinning(thin, f"{thin}: {_because(found, min(thin / found.steps, 1) * total, thin < enough)}")
 

@@ -21,7 +21,8 @@ from ..engine.samplers import check_kernel_fits
 from ..engine.starts import start_codes
 from ..errors import KernelError
 from ..kernels import Kernel, Tempered
-from ..kernels.tempered import Swaps
+from ..kernels.path import Path
+from ..kernels.replicas import Swaps
 from ..target import Target
 
 _CHAINS, _FEWEST, _MOST = 8, 3, 200  # ladders that are measured together; rungs of a ladder
@@ -46,13 +47,14 @@ class FoundLadder:
         return f"{self.kernel!r}: {self.swaps!r}"
 
 
-def find_ladder(target: Target, kernel: Kernel, seed: int = 0, *, initial: Any = None) -> FoundLadder:
+def find_ladder(target: Target, kernel: Kernel, seed: int = 0, *, initial: Any = None, reference: Any = None) -> FoundLadder:
     """Inverse temperatures for `saltus.Tempered`: rungs between which swaps are refused equally often, about half the time.
 
     target: a `saltus.Target`.
     kernel: the kernel of all rungs above β = 0, such as saltus.Gibbs("coloured").
     seed: an integer; the same one finds the same ladder.
     initial: states to start from, as for `saltus.sample`; default: random ones.
+    reference: marginals of the sites at β = 0, as of `saltus.Tempered`; default: uniform.
     Returns a `FoundLadder`; its `kernel` is frozen. KernelError where the kernel cannot step the target.
 
         found = saltus.find_ladder(target, saltus.Gibbs())
@@ -62,23 +64,24 @@ def find_ladder(target: Target, kernel: Kernel, seed: int = 0, *, initial: Any =
     if not isinstance(kernel, Kernel):
         hint = "saltus.tune(target, saltus.NCG).kernel chooses a setting"
         raise KernelError("`kernel` is not a kernel.", expected="such as saltus.NCG(0.5)", found=repr(kernel), hint=hint)
-    check_kernel_fits(Tempered(kernel, [0, 1]), target)
-    return search_ladder(target, kernel, start_codes(target, seed, initial, _CHAINS), seed)
+    first = Tempered(kernel, [0, 1], reference)
+    check_kernel_fits(first, target)
+    return search_ladder(target, kernel, start_codes(target, seed, initial, _CHAINS), seed, reference=first.reference)
 
 
 def search_ladder(
-    target: Target, part: Any, codes: np.ndarray, seed: int, effort: float = 1.0, measured: bool = True
+    target: Target, part: Any, codes: np.ndarray, seed: int, effort: float = 1.0, measured: bool = True, reference: Any = None
 ) -> FoundLadder:
     """`find_ladder` from these codes (chains, d). part: as `kernel` of Tempered, but one for all rungs.
 
     measured: whether the last ladder makes steps too; without them nothing is compiled for it, and swaps are those before.
     """
     words, first, spent = jnp.asarray(seed_words(seed)), 0, 0
-    betas = _first_ladder(target, words)
+    betas = _first_ladder(Tempered(part, [0, 1], reference).path(target), words)
     at = np.repeat(codes[:, None], len(betas), axis=1)
     for turn, steps in enumerate(_STEPS):
         steps = max(round(effort * steps), 16)
-        kernel = Tempered(part, betas)
+        kernel = Tempered(part, betas, reference)
         half, states = _walked(kernel, target, jnp.asarray(at), words, np.int32(first), np.int32(steps))
         swaps = kernel.swaps(states, since=half)
         first, spent = first + steps, spent + len(codes) * steps * kernel.evaluations(target)
@@ -87,7 +90,7 @@ def search_ladder(
             nearest = np.abs(new[:, None] - betas).argmin(axis=1)
             at, betas = np.asarray(states.codes)[:, nearest], new
         if turn + 2 == len(_STEPS) and not measured:
-            kernel = Tempered(part, betas)
+            kernel = Tempered(part, betas, reference)
             break
     return FoundLadder(kernel, swaps, spent)
 
@@ -111,18 +114,18 @@ def _num_rungs(swaps: Swaps, last: bool, now: int) -> int:
     return int(np.clip(np.ceil(2 * swaps.barrier) + 1, _FEWEST, _MOST))
 
 
-def _first_ladder(target: Target, words: jax.Array, num: int = 12) -> np.ndarray:
-    """Geometric from where f, of uniform states, varies by one."""
+def _first_ladder(path: Path, words: jax.Array, num: int = 12) -> np.ndarray:
+    """Geometric from where V, at β = 0, varies by one."""
     keys = random.split(chain_key(words, TUNING, jnp.int32(_STREAM)), 256)
-    f = np.asarray(_uniform_values(target, keys), np.float64)
+    f = np.asarray(_values_at_zero(path, keys), np.float64)
     spread = f[np.isfinite(f)].std() if np.isfinite(f).sum() > 1 else 1.0
     low = float(np.clip(0.5 / max(spread, 1e-9), 1e-6, 1 / (num - 1)))
     return np.concatenate([[0], np.geomspace(low, 1, num - 1)])
 
 
 @program()
-def _uniform_values(target: Target, keys: jax.Array) -> jax.Array:
-    return jax.lax.map(lambda key: target.value(target.space.random(key).astype(target.space.code_dtype)), keys)
+def _values_at_zero(path: Path, keys: jax.Array) -> jax.Array:
+    return jax.lax.map(lambda key: path.gain(path.draw(key)), keys)
 
 
 @program()

@@ -14,9 +14,10 @@ import numpy as np
 from ..engine.samplers import first_setting, tunes_of
 from ..errors import KernelError
 from ..kernels import Kernel
-from ..kernels.declarations import Decades, Fit, Radii, Rungs, Search, Signed
+from ..kernels.declarations import Decades, Fit, Persistence, Radii, Rungs, Search, Signed
 from ..target import Target
 from .ladder import search_ladder
+from .momentum import tune_momentum
 from .preconditioner import Candidate, tune_fit
 from .step_size import Curve, tune_positive, tune_radius, tune_signed
 from .trial import Chains
@@ -100,6 +101,15 @@ def _(how: Fit, kernel: Any, name: str, work: Work) -> Any:
 
 
 @search_one.register
+def _(how: Persistence, kernel: Any, name: str, work: Work) -> Any:
+    if work.adaptation != "momentum":
+        return kernel
+    kernel, told = tune_momentum(kernel, work.target, name, how, work.chains)
+    work.note = "; ".join(filter(None, [work.note, told]))
+    return kernel
+
+
+@search_one.register
 def _(how: Rungs, kernel: Any, name: str, work: Work) -> Any:
     found = search_ladder(work.target, kernel.kernel, work.chains.codes[:8], work.chains.seed, work.chains.length(100) / 100)
     work.chains.evaluations += found.evaluations
@@ -116,7 +126,7 @@ def _check_declared(kernel: Any, tunes: Any) -> None:
     fits = [how for how in tunes.values() if isinstance(how, Fit)]
     needed = {*tunes, *(part for how in fits for part in (how.scale, how.step_size))}
     fields = {f.name: f for f in dataclasses.fields(kernel)}
-    matrices = {field for field, how in tunes.items() if isinstance(how, (Fit, Rungs))}
+    matrices = {field for field, how in tunes.items() if isinstance(how, (Fit, Persistence, Rungs))}
     for field_name in sorted(needed):
         if field_name not in fields:
             found = ", ".join(fields) or "no fields"

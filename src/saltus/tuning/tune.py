@@ -105,7 +105,8 @@ def tune(
     sampler: a class such as `saltus.NCG`, or its name; what it declares in `tunes` is searched. Of a composition such as
     `saltus.Cycle([saltus.NCG, saltus.Gibbs])` every part that is a class is tuned, by itself.
     initial: states to start from, as for `sample`.
-    adaptation: "default", or "paper" for the published schedule of preconditioners.
+    adaptation: "default"; "paper" for the published schedule of preconditioners; or "momentum", which also looks for a momentum,
+        over-relaxed draws and another step size of AVG and PAVG, by effective draws, and keeps them where they gain a tenth.
     time_limit: seconds from the call after which to end with the best settings so far, or untuned ones; a warning says so.
     target: a `saltus.Target`. seed: an integer; the same one finds the same settings.
     Returns a `Tuned` with `kernel` and `report`. Example: `saltus.tune(target, saltus.NCG).kernel`.

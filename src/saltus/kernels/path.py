@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import random
 from .._record import as_array, default_float, record, shown
-from ..errors import TrainingError
+from ..errors import SaltusError, TrainingError
 from ..local import Differences
 from ..spaces import Space
 from ..structure import Graph
@@ -47,8 +47,11 @@ class Path:
 
     def gain(self, codes: jax.Array) -> jax.Array:
         """V."""
-        f = self.target.value(codes)
-        return f if self.log_base is None else f - _chosen(self.log_base, codes)
+        return self.target.value(codes) - self.base(codes)
+
+    def base(self, codes: jax.Array) -> Any:
+        """log p_0, 0 where it is uniform."""
+        return 0.0 if self.log_base is None else chosen(self.log_base, codes)
 
     def at(self, beta: Any) -> Target:
         """The target exp(f_β). Where p_0 is not uniform it knows who interacts and exact differences, if the target does."""
@@ -62,37 +65,44 @@ class Path:
         return Target(_log_prob, target.space, params, differences=exact, structure=structure, verify=False)
 
 
-def read_base(base: Any, space: Space) -> jax.Array | None:
-    """(d, k) log-marginals of a base; TrainingError where they are none, or exclude a possible value."""
+def read_base(base: Any, space: Space, name: str = "base", error: type[SaltusError] = TrainingError) -> jax.Array | None:
+    """(d, k) log-marginals of a base, the argument `name`; an error where they are none, or exclude a possible value."""
     if base is None:
         return None
     if (space.num_values_per_site != space.num_values).any() or not hasattr(space, "values"):
-        raise TrainingError("`base` needs sites that have the same values.", expected="no product of spaces", found=str(space))
+        raise error(f"`{name}` needs sites that have the same values.", expected="no product of spaces", found=str(space))
     expected = f"marginals, shape ({space.num_sites}, {space.num_values})"
     expected += f", or probabilities of {space.labels[1]}, shape ({space.num_sites},)" if space.num_values == 2 else ""
-    given = np.asarray(as_array(base, "base", TrainingError, expected), np.float64)
-    if given.shape == (space.num_sites,) and space.num_values == 2:
-        given = np.stack([1 - given, given], axis=1)
-    if given.shape != (space.num_sites, space.num_values):
-        raise TrainingError("`base` does not fit the space.", expected=expected, found=f"shape {np.shape(base)}")
-    if not np.isfinite(given).all() or (given < 0).any() or (abs(given.sum(axis=1) - 1) > _SUM).any():
-        wrong = ~(np.isfinite(given).all(axis=1) & (given >= 0).all(axis=1) & (abs(given.sum(axis=1) - 1) <= _SUM))
-        found = f"{shown(given[np.argmax(wrong)].tolist())} at site {np.argmax(wrong)}"
-        raise TrainingError(
-            "`base` is not made of probabilities.", expected="marginals that add up to 1 at every site", found=found
-        )
+    given = as_array(base, name, error, expected)
+    if np.shape(given) not in ((space.num_sites, space.num_values), *([(space.num_sites,)] if space.num_values == 2 else [])):
+        raise error(f"`{name}` does not fit the space.", expected=expected, found=f"shape {np.shape(base)}")
+    return jnp.asarray(np.log(read_marginals(given, name, error, space.labels)), default_float())
+
+
+def read_marginals(given: Any, name: str, error: type[SaltusError], labels: Any = None) -> np.ndarray:
+    """(d, k) marginals that add up to 1, in float64, from such, or from (d,) probabilities of the second of two values."""
+    expected = "marginals, shape (sites, values), or probabilities of the second of two values, shape (sites,)"
+    given = np.asarray(as_array(given, name, error, expected), np.float64)
+    given = np.stack([1 - given, given], axis=1) if given.ndim == 1 else given
+    if given.ndim != 2:
+        raise error(f"`{name}` is not a table.", expected=expected, found=f"shape {given.shape}")
+    usable = np.isfinite(given).all(axis=1) & (given >= 0).all(axis=1) & (abs(given.sum(axis=1) - 1) <= _SUM)
+    if not usable.all():
+        at = int(np.argmin(usable))
+        found = f"{shown(given[at].tolist())} at site {at}"
+        raise error(f"`{name}` is not made of probabilities.", expected="marginals that add up to 1 at every site", found=found)
     if (given == 0).any():
         site, value = np.argwhere(given == 0)[0]
-        raise TrainingError(
-            "`base` excludes a possible value.",
+        raise error(
+            f"`{name}` excludes a possible value.",
             expected="probabilities above 0",
-            found=f"0 for {space.labels[value]} at site {site}",
+            found=f"0 for {value if labels is None else labels[value]} at site {site}",
             hint="smooth them: (counts + 0.5) / (draws + 0.5 k)",
         )
-    return jnp.asarray(np.log(given / given.sum(axis=1, keepdims=True)), default_float())
+    return given / given.sum(axis=1, keepdims=True)
 
 
-def _chosen(table: jax.Array, codes: jax.Array) -> jax.Array:
+def chosen(table: jax.Array, codes: jax.Array) -> jax.Array:
     return jnp.sum(jnp.take_along_axis(table, codes[:, None].astype(jnp.int32), axis=1))
 
 
@@ -108,7 +118,7 @@ def _log_prob(params: dict, s: jax.Array) -> jax.Array:
     if np.linalg.matrix_rank(design) < len(values):
         apart = jnp.sum((s_flat[:, None, :] - jnp.asarray(values, s_flat.dtype)) ** 2, axis=2)
         rest = table - jnp.matmul(slopes, jnp.asarray(design.T, table.dtype), precision="highest")
-        base = base + _chosen(rest, jnp.argmin(apart, axis=1))
+        base = base + chosen(rest, jnp.argmin(apart, axis=1))
     return beta * inner.log_prob_of(s) + (1 - beta) * base
 
 
