@@ -25,7 +25,8 @@ def products(kernel, target):
     law, walk = np.ones(1), np.ones((1, 1))
     parts = kernel.parts if len(kernel.parts) > 1 else kernel.parts * (rungs - 1)
     for i, beta in enumerate(np.asarray(kernel.ladder, np.float64)):
-        rung = target.tempered(beta)
+        with jax.enable_x64(True):
+            rung = target.tempered(beta) if kernel.reference is None else kernel.path(target).at(beta)
         p = stationary(rung)
         law = np.kron(law, p)
         walk = np.kron(walk, np.tile(p, (num, 1)) if i == 0 else transition_matrix(parts[i - 1], rung))
@@ -92,6 +93,39 @@ STEPPED = {
 def test_a_step_has_the_matrix_that_was_enumerated(part):
     kernel, target = saltus.Tempered(part(), [0, 0.35, 1]), rugged(saltus.Binary(2))
     assert min(one_step(kernel, target, start, time) for start, time in ((5, 0), (38, 1))) > 1e-6
+
+
+def from_marginals(kind, part, ladder, space):
+    """(kernel, target) in float64, with a reference far from uniform."""
+    with jax.enable_x64(True):
+        marginals = np.random.default_rng(3).dirichlet(np.full(space.num_values, 2.0), size=space.num_sites)
+        return kind(part, ladder, marginals), rugged(space)
+
+
+@pytest.mark.parametrize("space", [saltus.Binary(2), saltus.Ordinal(2, [-1.0, 0.3, 2.0])], ids=str)
+@pytest.mark.parametrize("part", [saltus.NCG(0.8), saltus.Gibbs("systematic")], ids=repr)
+def test_from_given_marginals_the_product_is_invariant(part, space):
+    kernel, target = from_marginals(saltus.Tempered, part, [0, 0.35, 1] if space.num_values == 2 else [0, 1], space)
+    assert max(invariance(kernel, target, time) for time in (0, 1)) < 1e-12
+
+
+def test_from_given_marginals_a_step_has_the_matrix_that_was_enumerated():
+    kernel = saltus.Tempered(saltus.NCG(0.8), [0, 0.35, 1], [0.2, 0.7])
+    assert min(one_step(kernel, rugged(saltus.Binary(2)), start, time) for start, time in ((5, 0), (38, 1))) > 1e-6
+
+
+@record
+class ForgetsTheReference(saltus.Tempered):
+    """Swaps by f, as if the reference were uniform."""
+
+    def swap_rates(self, target, x):
+        f = x.values + jax.vmap(self.path(target).base)(x.codes)
+        return saltus.Tempered.swap_rates(self, target, changed(x, values=f))
+
+
+def test_a_forgotten_reference_is_seen():
+    kernel, target = from_marginals(ForgetsTheReference, saltus.NCG(0.8), [0, 0.35, 1], saltus.Binary(2))
+    assert max(invariance(kernel, target, time) for time in (0, 1)) > 1e-4
 
 
 @record
@@ -181,6 +215,16 @@ BAD = {
     "no kernel": (lambda: saltus.Tempered(3, [0, 1]), "not a kernel"),
     "too few kernels": (lambda: saltus.Tempered([saltus.Gibbs()], [0, 0.5, 1]), "one kernel for each rung"),
     "weights": (lambda: saltus.Tempered(saltus.JumpProcess(), [0, 1]), "weighs its draws"),
+    "no marginals": (lambda: saltus.Tempered(saltus.Gibbs(), [0, 1], [[0.5, 0.6]]), "not made of probabilities"),
+    "excludes": (lambda: saltus.Tempered(saltus.Gibbs(), [0, 1], [0.0, 0.4]), "excludes a possible value"),
+    "another space": (
+        lambda: saltus.find_ladder(rugged(saltus.Binary(3)), saltus.Gibbs(), reference=[0.3, 0.4]),
+        "does not fit the space",
+    ),
+    "lost structure": (
+        lambda: saltus.find_ladder(saltus.targets.ising((3, 3), 0.2), saltus.BlockGibbs(), reference=np.full(9, 0.4)),
+        "structure|quadratic",
+    ),
 }
 
 

@@ -43,6 +43,17 @@ def test_lattices_are_within_their_interval(coupling):
     assert "independent ladders" in str(found)
 
 
+@pytest.mark.full
+def test_from_given_marginals_it_is_right_on_fewer_rungs():
+    """Strong fields, and the marginals that they would make alone."""
+    fields = np.linspace(-2, 2, 16)
+    target, up = saltus.targets.ising((4, 4), 0.3, fields), 1 / (1 + np.exp(-2 * fields))
+    found = saltus.find_ladder(target, saltus.Gibbs("coloured"), seed=0, reference=up)
+    assert len(found.ladder) < len(saltus.find_ladder(target, saltus.Gibbs("coloured"), seed=0).ladder)
+    estimate = saltus.log_z(target, seed=0, kernel=found.kernel)
+    assert abs(estimate.log_z - saltus.log_z(target).log_z) < 5 * estimate.error
+
+
 def test_bad_input():
     target = saltus.Target(lambda s: jnp.sum(s), saltus.Binary(4))
     with pytest.raises(saltus.RunError, match="num_ladders"):

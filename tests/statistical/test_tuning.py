@@ -1,5 +1,7 @@
 """Tuned settings are nearly the best there are, PAVG's fits are the known ones, and what is frozen stays so."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 from grid import mostly
 
 import saltus
+from saltus.kernels.declarations import Persistence
+from saltus.tuning import momentum
 from saltus.tuning.step_size import deciles, orders, radii, radii_around
 from saltus.tuning.trial import CANDIDATES, Chains
 from saltus.tuning.tune import start_chains, tune_from
@@ -160,6 +164,33 @@ def test_the_papers_schedule_is_there():
     tuned = saltus.tune(target, saltus.PAVG, adaptation="paper")
     assert "hill climb" in tuned.report.curves[-1].stage
     assert tuned.report.jump > 0
+
+
+def correlated(sites, correlation=0.8):
+    precision = np.linalg.inv((1 - correlation) * np.eye(sites) + correlation)
+    space = saltus.Ordinal(sites, np.linspace(-3, 3, 21))
+    return saltus.Target(lambda p, s: -0.5 * s @ p @ s, space, jnp.asarray(precision, jnp.float32)), precision
+
+
+@pytest.mark.full
+def test_a_momentum_is_found_where_it_gains():
+    """BEYOND 1's example: an effective draw takes several times fewer steps, and the report says so."""
+    target, _ = correlated(8)
+    tuned = saltus.tune(target, saltus.PAVG, adaptation="momentum")
+    assert tuned.kernel.over_relaxed
+    assert float(tuned.kernel.momentum) > 0
+    told = re.search(r"an effective draw takes ([\d.]+) steps \(.*\), without ([\d.]+)", str(tuned.report))
+    assert float(told[2]) > 2 * float(told[1])
+
+
+def test_a_momentum_is_left_out_where_it_does_not_gain(monkeypatch):
+    """And unless it is asked for nothing of it is tried."""
+    target = saltus.Target(lambda s: 0.1 * jnp.sum(s), saltus.Spin(2))  # independent draws already
+    monkeypatch.setattr(momentum, "_BLOCK", 200)
+    monkeypatch.setattr(momentum, "_WORTHWHILE", 10.0)
+    kernel, told = momentum.tune_momentum(saltus.AVG(4.0), target, "momentum", Persistence(), start_chains(target, 0))
+    assert repr(kernel) == repr(saltus.AVG(4.0))
+    assert told.startswith("no momentum")
 
 
 @pytest.mark.full
