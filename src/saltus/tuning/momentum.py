@@ -32,7 +32,8 @@ def tune_momentum(kernel: Any, target: Target, name: str, how: Persistence, chai
     rho, factor = (grid.ravel() for grid in np.meshgrid(SHARES, FACTORS))
     settings = {name: rho, how.step_size: factor * float(getattr(kernel, how.step_size))}
     without = int(np.flatnonzero((rho == 0) & (factor == 1))[0])
-    begun, found = replace(kernel, **{name: 0.0}), {}
+    begun = replace(kernel, **{name: 0.0})
+    found: dict[tuple[bool, int], Worth] = {}
     for relaxed in (False, True):
         found |= {(relaxed, i): w for i, w in enumerate(_tried(replace(begun, over_relaxed=relaxed), target, settings, chains))}
     base = found[False, without]
@@ -49,7 +50,8 @@ def _tried(kernel: Any, target: Target, settings: dict[str, np.ndarray], chains:
     """What every candidate is worth, from the same chains; for so long that the best has enough effective draws."""
     given = {name: jnp.asarray(values, jnp.result_type(getattr(kernel, name))) for name, values in settings.items()}
     references = np.asarray(chains.codes)[reference_chains(len(chains.codes))]
-    words, states, blocks = seed_words(chains.seed), None, []
+    blocks: list[np.ndarray] = []
+    words, states = seed_words(chains.seed), None
     while len(blocks) < _MOST_BLOCKS:
         clock = (words, np.int32(chains.steps))
         states = _started(kernel, target, given, chains.codes, clock) if states is None else states
