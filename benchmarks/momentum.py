@@ -3,10 +3,12 @@
     python -m benchmarks.momentum [steps] [chains] [targets ...]
 
 correlated: a discrete Gaussian of 8 sites and 21 levels, every two correlated by 0.8; Σ = -precision and step size 1 for all,
-so that every move is accepted. The others: PAVG as `saltus.tune` leaves it, and the same kernel with momentum. Effective draws
-are those of saltus.diagnostics.ess per 1000 steps of one chain, with their standard error over chains.
+so that every move is accepted. The others: PAVG as `saltus.tune` leaves it, and the same kernel with momentum. "as tuned" is what
+`saltus.tune(target, saltus.PAVG, adaptation="momentum")` finds. Effective draws are those of saltus.diagnostics.ess per 1000 steps
+of one chain, with their standard error over chains. Lines go to benchmarks/results/momentum.txt too.
 """
 
+import pathlib
 import sys
 import warnings
 
@@ -16,6 +18,7 @@ import numpy as np
 import saltus
 from saltus.diagnostics import ess
 
+KEPT = pathlib.Path(__file__).parent / "results" / "momentum.txt"
 SITES, CORRELATION = 8, 0.8
 PRECISION = np.linalg.inv((1 - CORRELATION) * np.eye(SITES) + CORRELATION)
 WAYS = {
@@ -62,14 +65,20 @@ def main(steps, chains, names):
     for name in names:
         target, kernel = TARGETS[name]()
         base = None
-        for way, options in WAYS.items():
-            found, accepted = measure(target, with_options(kernel, options), steps, chains)
+        ways = {way: with_options(kernel, options) for way, options in WAYS.items()}
+        ways["as tuned"] = saltus.tune(target, saltus.PAVG, adaptation="momentum").kernel
+        for way, kernel in ways.items():
+            found, accepted = measure(target, kernel, steps, chains)
             base = base or found
             told = [
                 f"{n} {m:.1f} (x {m / base[n][0]:.2f} ± {m / base[n][0] * np.hypot(e / m, base[n][1] / base[n][0]):.2f})"
                 for n, (m, e) in found.items()
             ]
-            print(f"{name:11s} {way:27s} {', '.join(told)}; acceptance {accepted:.2f}", flush=True)
+            own = f" ({kernel.momentum}, over-relaxed {kernel.over_relaxed})" if way == "as tuned" else ""
+            line = f"{name:11s} {way + own:27s} {', '.join(told)}; acceptance {accepted:.2f}; {chains} chains x {steps} steps"
+            print(line, flush=True)
+            with KEPT.open("a") as file:
+                file.write(line + "\n")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def products(kernel, target):
     law, walk = np.ones(1), np.ones((1, 1))
     parts = kernel.parts if len(kernel.parts) > 1 else kernel.parts * (rungs - 1)
     for i, beta in enumerate(np.asarray(kernel.ladder, np.float64)):
-        with jax.enable_x64(True):
+        with jax.enable_x64(getattr(kernel.reference, "dtype", None) == np.float64):
             rung = target.tempered(beta) if kernel.reference is None else kernel.path(target).at(beta)
         p = stationary(rung)
         law = np.kron(law, p)
