@@ -61,7 +61,7 @@ def _tried(kernel: Any, target: Target, settings: dict[str, np.ndarray], chains:
         chains.evaluations += len(given[next(iter(given))]) * len(chains.codes) * _BLOCK * kernel.evaluations(target)
         told = [worth(_statistics(one)) for one in np.concatenate(blocks, axis=-1)]
         enough = len(chains.codes) * len(blocks) * _BLOCK >= _ENOUGH * min(w.steps for w in told)
-        if chains.late or enough:
+        if chains.late() or enough:
             break
     return told
 
