@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,9 @@ def tune_momentum(kernel: Any, target: Target, name: str, how: Persistence, chai
 
     The statistics are those of a race: f, and distances from a few states.
     """
+    if time.monotonic() + 2 * _BLOCK * chains.pace > chains.deadline:
+        chains.cut = True
+        return kernel, "no time to look for a momentum"
     rho, factor = (grid.ravel() for grid in np.meshgrid(SHARES, FACTORS))
     settings = {name: rho, how.step_size: factor * float(getattr(kernel, how.step_size))}
     without = int(np.flatnonzero((rho == 0) & (factor == 1))[0])
