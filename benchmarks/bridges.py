@@ -22,6 +22,7 @@ from numpyro.contrib.control_flow import scan
 from numpyro.diagnostics import effective_sample_size
 from numpyro.infer import MCMC, NUTS, DiscreteHMCGibbs
 
+import saltus
 from benchmarks.gallery_of_models.compare import Moments, gaps, moments, nuts
 from saltus.bridges import numpyro as bridge
 
@@ -62,7 +63,7 @@ def theirs(model: Callable, *args: Any, num_draws: int = 1000, num_warmup: int =
 
     together = made(num_draws, num_warmup, num_chains=4, chain_method=jax.vmap)
     seconds = timed(together, *args)
-    in_turn = timed(made(100, num_warmup), *args) * 4 * num_draws / 100
+    in_turn = timed(made(50, 50), *args) * 4 * num_draws / 50
     draws = together.get_samples(group_by_chain=True)
     return {name: np.asarray(x) for name, x in draws.items()}, min(seconds, in_turn)
 
@@ -138,7 +139,7 @@ def mixture_row(k: int) -> str:
     z = rng.integers(k, size=500)
     y = rng.normal(np.array([-2.0, 1.5, 5.0])[z], np.array([1.0, 0.7, 1.2])[z]).astype(np.float32)
     names = ("weights", "locs", "scales")
-    return against(mixture, (y, k), names, nuts(mixture_summed, y, k, names=names), num_draws=500, num_warmup=300)
+    return against(mixture, (y, k), names, nuts(mixture_summed, y, k, names=names), num_draws=200, num_warmup=200)
 
 
 def spikes(X, y):
@@ -223,7 +224,7 @@ def chain_row() -> str:
     for _ in range(500):
         x.append(rng.choice(3, p=TRANSITIONS[x[-1]]))
     y = rng.normal(LEVELS[x[1:]], 0.8).astype(np.float32)
-    draws, seconds, first = ours(chain, y, times=1, num_draws=4000)
+    draws, seconds, first = ours(chain, y, times=1, num_draws=4000, num_warmup=200, sampler=saltus.Gibbs("coloured"))
     p = chain_exact(y.astype(float))
     each = {f"p{k}": (draws["x"] == k).astype(float) for k in range(3)}
     zero = np.zeros(500)
@@ -231,7 +232,7 @@ def chain_row() -> str:
     error = np.abs(np.stack([each[f"p{k}"].mean((0, 1)) for k in range(3)], 1) - p).max()
     return (
         f"largest error of 1500 smoothed probabilities {error:.3f}, largest gap {gap:.2f} standard errors of {limit:.2f}; "
-        f"{first:.0f} s in all, {seconds:.1f} s sampling"
+        f"{first:.0f} s in all, {seconds:.1f} s sampling; {' '.join(str(bridge.target(chain, y)).split())}"
     )
 
 

@@ -66,18 +66,23 @@ def line(case: Case) -> str:
     )
 
 
-def main(wanted: list[str]) -> None:
-    OUTPUT.parent.mkdir(exist_ok=True)
+def kept_line(case: Case) -> str:
+    """Its line in the table, made now where there is none."""
     if not OUTPUT.exists():
+        OUTPUT.parent.mkdir(exist_ok=True)
         OUTPUT.write_text("python -m benchmarks.gallery_of_models\n" + HEAD)
-    done = {row.split(" | ")[0] for row in OUTPUT.read_text().splitlines()}
+    kept = {row.split(" | ")[0]: row for row in OUTPUT.read_text().splitlines()}
+    if case.name not in kept:
+        kept[case.name] = line(case)
+        with OUTPUT.open("a") as file:
+            file.write(kept[case.name] + "\n")
+    return kept[case.name]
+
+
+def main(wanted: list[str]) -> None:
     for case in cases():
-        if (wanted and case.name not in wanted) or case.name in done:
-            continue
-        told = line(case)
-        print(told, flush=True)
-        with OUTPUT.open("a") as kept:
-            kept.write(told + "\n")
+        if not wanted or case.name in wanted:
+            print(kept_line(case), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from itertools import product
@@ -14,23 +15,25 @@ from jax import lax
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr", "closed_call": "call_jaxpr"}
 
 
+Rule = Callable[[Any], Callable | None]  # equation -> what to compute in its place; None: itself
+
+
 def convolves(jaxpr: Any) -> bool:
     """Whether there is a convolution in it that can be rewritten."""
-    for eqn in jaxpr.eqns:
-        if _rewritable(eqn):
-            return True
-        inner = _inner(eqn)
-        if inner is not None and convolves(inner[0]):
-            return True
-    return False
+    return _applies(_as_product, jaxpr)
 
 
 def by_matrix_products(function: Callable, *args: Any) -> Any:
     """`function(*args)`, a scalar, with every convolution as one matrix product of patches with weights; on a CPU."""
     if jax.default_backend() != "cpu":
         return function(*args)
+    return rewritten(_as_product, function, *args)[0]
+
+
+def rewritten(rule: Rule, function: Callable, *args: Any) -> list[Any]:
+    """The leaves of `function(*args)`, with other computations in the place of some of its equations."""
     closed = jax.make_jaxpr(function)(*args)
-    return _run(closed.jaxpr, closed.consts, jax.tree.leaves(args))[0]
+    return _run(rule, closed.jaxpr, closed.consts, jax.tree.leaves(args))
 
 
 def bound(eqn: Any, values: list[Any]) -> list[Any]:
@@ -41,15 +44,20 @@ def bound(eqn: Any, values: list[Any]) -> list[Any]:
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
-def _run(jaxpr: Any, constants: Any, inputs: list[Any]) -> list[Any]:
+def _applies(rule: Rule, jaxpr: Any) -> bool:
+    """Whether the rule rewrites any of its equations."""
+    return any(rule(eqn) is not None or ((inner := _inner(eqn)) is not None and _applies(rule, inner[0])) for eqn in jaxpr.eqns)
+
+
+def _run(rule: Rule, jaxpr: Any, constants: Any, inputs: list[Any]) -> list[Any]:
     known = dict(zip(jaxpr.constvars, constants, strict=True)) | dict(zip(jaxpr.invars, inputs, strict=True))
     value = lambda atom: atom.val if hasattr(atom, "val") else known[atom]  # noqa: E731
     for eqn in jaxpr.eqns:
-        values, inner = [value(atom) for atom in eqn.invars], _inner(eqn)
-        if _rewritable(eqn):
-            out = [convolution(*values, **{name: eqn.params[name] for name in _PARAMS})]
-        elif inner is not None and convolves(inner[0]):
-            out = _run(*inner, values)
+        values, inner, own = [value(atom) for atom in eqn.invars], _inner(eqn), rule(eqn)
+        if own is not None:
+            out = [own(*values)]
+        elif inner is not None and _applies(rule, inner[0]):
+            out = _run(rule, *inner, values)
         else:
             out = bound(eqn, values)
         known.update(zip(eqn.outvars, out, strict=True))
@@ -65,6 +73,10 @@ def _inner(eqn: Any) -> tuple[Any, Any] | None:
 
 
 _PARAMS = ("window_strides", "padding", "rhs_dilation", "dimension_numbers")
+
+
+def _as_product(eqn: Any) -> Callable | None:
+    return functools.partial(convolution, **{name: eqn.params[name] for name in _PARAMS}) if _rewritable(eqn) else None
 
 
 def _rewritable(eqn: Any) -> bool:

@@ -72,6 +72,23 @@ def test_values_that_are_missing_from_data():
     assert "pm.Truncated('n', pm.Poisson.dist(...), upper=100, observed=...)" in message(unbounded)
 
 
+def test_a_probability_that_a_discrete_variable_makes_zero():
+    """Occupancy: pm.Bernoulli("y", z * p), whose derivative in p JAX takes to be NaN where z is 0."""
+    y = np.array([[1, 0, 1], [0, 0, 0], [0, 0, 0], [1, 1, 0]])
+    with pm.Model() as model:
+        p = pm.Beta("p", 2, 2)
+        z = pm.Bernoulli("z", 0.5, shape=4)
+        pm.Bernoulli("y", z[:, None] * p, observed=y)
+    run = bridge.sample(model, num_draws=1500, num_warmup=300, progress=False)
+    grid = np.linspace(0, 1, 2001)[1:-1, None]
+    there = 0.5 * (grid ** y.sum(1) * (1 - grid) ** (3 - y.sum(1)))
+    each = there + 0.5 * (y.sum(1) == 0)
+    weight = (grid * (1 - grid))[:, 0] * each.prod(1)
+    weight /= weight.sum()
+    np.testing.assert_allclose(run.posterior.z.mean(("chain", "draw")), weight @ (there / each), atol=0.04)
+    assert abs(float(run.posterior.p.mean()) - weight @ grid[:, 0]) < 0.03
+
+
 def message(model):
     with pytest.raises(saltus.SaltusError) as caught:
         bridge.sample(model, progress=False)

@@ -21,6 +21,12 @@ def code(x):
     return (x > 0.5).astype(jnp.int32)
 
 
+def markov(s):
+    """A chain as numpyro.contrib.control_flow.scan leaves it: rows of a table chosen step by step, entries all at once."""
+    rows = jax.lax.scan(lambda before, now: (now, W[code(before)]), jnp.zeros(()), s)[1]
+    return jnp.take_along_axis(rows, code(s)[:, None], axis=1).sum()
+
+
 @jax.custom_jvp
 def straight_through(x):
     return jnp.round(x)
@@ -97,6 +103,15 @@ FOUND = {
     "mask by where": (("quadratic", True), lambda s: jnp.sum(jnp.where(MASK > 0, s * jnp.roll(s, 1), 0.0))),
     "upper triangle": (("quadratic", True), lambda s: s @ jnp.triu(J) @ s),
     "scan": (("quadratic", True), lambda s: jax.lax.scan(lambda c, x: (x, c * x), s[0] * 0, s)[1].sum()),
+    "Markov chain": (("other", True), markov),
+    "own row": (
+        ("other", True),
+        lambda s: jnp.take_along_axis(jnp.stack([s[:3], 1 - 2 * s[:3]], 1), code(s[3:])[:, None], 1).sum(),
+    ),
+    "own column": (
+        ("other", True),
+        lambda s: jnp.take_along_axis(jnp.stack([s[:3], 1 - 2 * s[:3]]), code(s[:2:-1])[None], 0).sum(),
+    ),
     "jit within": (("quadratic", True), lambda s: jax.jit(lambda x: x[0] * x[1])(s)),
     "checkpoint": (("quadratic", True), lambda s: jax.checkpoint(lambda x: x[0] * x[1])(s)),
     "mean": (("quadratic", False), lambda s: s.mean() * s[0]),

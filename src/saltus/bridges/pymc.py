@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import SaltusError, TargetError
 from ..spaces import Product
+from .derivatives import finite_slopes
 from .discrete_sites import Site, Sites, depends, make_site, unbounded
 from .models import Model, read_asked, sample_model
 from .needed import needed
@@ -70,7 +71,8 @@ class Density:
         return [z[name] if kind == "discrete" else u[name] for name, kind in self.order]
 
     def __call__(self, s: Any, u: dict[str, jax.Array]) -> jax.Array:
-        return jnp.asarray(self.log_prob(*self._values(s, u))[0]).astype(jnp.result_type(float))
+        f = finite_slopes(lambda *values: self.log_prob(*values)[0], *self._values(s, u))
+        return jnp.asarray(f).astype(jnp.result_type(float))
 
     def seen(self, s: Any, u: dict[str, jax.Array]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         values = self._values(s, u)

@@ -68,9 +68,9 @@ def first_states(target: Target, seed: int, num_chains: int, initial: Any, theta
         return jnp.asarray(codes, target.space.code_dtype), jnp.asarray(first, default_float())
     raise TargetError(
         "No possible start was found.",
-        expected=f"a finite log_prob and gradient within {_ATTEMPTS} random states for every chain",
+        expected=f"a finite log_prob and gradient within {_ATTEMPTS} random states, or after sweeps that avoid impossible terms",
         found=f"NaN or infinite for {int((~done).sum())} of {num_chains} chains; log_prob = {f[~done][0]} at the last",
-        hint="look for log of zero, impossible starts or missing data; initial= gives a state that is possible",
+        hint="look for log of zero, data that no state allows, or NaN in them; saltus.mixed takes initial=, possible states",
     )
 
 

@@ -23,7 +23,7 @@ class Budget:
     """Numbers that may be handled in all: so the time to read a log_prob is limited, whatever it does."""
 
     def __init__(self, num_entries: int):
-        self.left = 600_000 + 200 * num_entries
+        self.left = 1_200_000 + 200 * num_entries
 
     def spend(self, amount: int) -> None:
         self.left -= int(amount)
@@ -70,6 +70,12 @@ class Dependence:
     def owners(self) -> np.ndarray:
         """The element that each of `entries` belongs to."""
         return np.repeat(np.arange(self.num), self.counts())
+
+    def by_element(self) -> Dependence:
+        """The same, with a row for each element."""
+        if self.indptr is not None:
+            return self
+        return self.like(indptr=np.arange(self.num + 1) * len(self.entries), entries=np.tile(self.entries, self.num))
 
     def taken(self, index: np.ndarray, shape: tuple[int, ...]) -> Dependence:
         """The array whose elements are those at `index` of this one; -1 is a constant."""

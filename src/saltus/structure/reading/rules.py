@@ -170,8 +170,11 @@ def concatenate(reader: Any, eqn: Any, inputs: list[Value]) -> list[Value]:
 
 def end_to_end(reader: Any, inputs: list[Value], shapes: list[tuple[int, ...]]) -> Dependence:
     """One long vector of all elements."""
-    parts = [reader.listed(x) for x in inputs if isinstance(x, Dependence)]
     num = sum(map(math.prod, shapes))
+    own = [x for x in inputs if isinstance(x, Dependence)]
+    if sum(x.num * len(x.entries) for x in own if x.indptr is None) <= 4 * (num + reader.n):  # such as rows of a scan
+        inputs = [x.by_element() if isinstance(x, Dependence) else x for x in inputs]
+    parts = [reader.listed(x) for x in inputs if isinstance(x, Dependence)]
     like = united([part.like(shape=(), indptr=None) for part in parts], (), reader.n)
     like = like.like(finite=like.finite and _finite(inputs))
     if any(part.indptr is None for part in parts):
@@ -209,6 +212,7 @@ def dynamic_slice(reader: Any, eqn: Any, inputs: list[Value]) -> list[Value] | N
         return None  # one element of the rest: all interacts
     assert isinstance(x, Dependence)
     if starts is None:
+        reader.budget.spend(x.weight)
         return [reader.listed(x).like(shape=shape, indptr=None, entries=all_entries(x))]
     return [x.taken(indexing.dynamic_sliced(x.shape, starts, shape).ravel(), shape)]
 
@@ -260,16 +264,30 @@ def gather(reader: Any, eqn: Any, inputs: list[Value]) -> list[Value] | None:
 
 
 def _looked_up(reader: Any, eqn: Any, table: Value, where: Dependence, shape: tuple[int, ...]) -> list[Value]:
-    """Elements of a table that s chooses: all parts of an index interact, with all of a table that depends on s."""
-    batch = where.shape[:-1]
+    """Elements of a table that s chooses: all parts of an index interact, with all it may choose among where that depends on s."""
+    batch, numbers = where.shape[:-1], eqn.params["dimension_numbers"]
     parts = grouped(reader.listed(where), np.arange(where.num) // max(where.shape[-1], 1), batch, reader.n)
-    offset = eqn.params["dimension_numbers"].offset_dims
-    spread_out = [1 if axis in offset else size for axis, size in enumerate(shape)]
+    if isinstance(table, Dependence) and table.indptr is not None and parts.indptr is not None and numbers.operand_batching_dims:
+        parts = united([parts, _rows_for(reader, table, numbers, batch)], batch, reader.n)
+        table = UNKNOWN
+    spread_out = [1 if axis in numbers.offset_dims else size for axis, size in enumerate(shape)]
     places = np.broadcast_to(np.arange(math.prod(batch)).reshape(spread_out), shape)
     part = parts.taken(places.ravel(), shape)
     if isinstance(table, Dependence):
         part = shared(shape, all_entries(part, reader.listed(table)), part)
     return [reader.interacting(part)]
+
+
+def _rows_for(reader: Any, table: Dependence, numbers: Any, batch: tuple[int, ...]) -> Dependence:
+    """What an index of `batch` may choose among: its own row of the table, as in take_along_axis."""
+    sizes = tuple(table.shape[axis] for axis in numbers.operand_batching_dims)
+
+    def row_of(full: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+        along = np.indices(full).reshape(len(full), -1)
+        return np.ravel_multi_index(tuple(along[axis] for axis in axes), sizes)
+
+    rows = grouped(reader.listed(table), row_of(table.shape, numbers.operand_batching_dims), sizes, reader.n)
+    return rows.taken(row_of(batch, numbers.start_indices_batching_dims), batch)
 
 
 def row(x: Value, shape: tuple[int, ...], number: int) -> Value:
