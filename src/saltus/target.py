@@ -400,5 +400,5 @@ def _abstract(leaf: Any) -> Any:
             "`params` holds something that is not an array of numbers.",
             expected="a tree of arrays",
             found=shown(leaf),
-            hint="what is no number belongs into the function: functools.partial(log_prob, option)",
+            hint="what is not a number belongs in the function: functools.partial(log_prob, option)",
         ) from cause

@@ -99,7 +99,7 @@ class Exchange(Kernel):
     def check_start(self, target: Target, codes: Any) -> None:
         if codes is None:
             raise KernelError(
-                "Exchange keeps how many sites have each value, and has to be told.",
+                "Exchange keeps how many sites have each value, so it must be told where to begin.",
                 expected="initial=, a state that satisfies the constraint",
                 found="random starts, each with a sum of its own",
                 hint="saltus.Cycle([saltus.Exchange(), saltus.Gibbs()]) moves between sums as well",

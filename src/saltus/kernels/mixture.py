@@ -40,7 +40,7 @@ class Mixture(Composition):
         if weights.shape != (len(self.parts),):
             raise KernelError("`weights` do not fit the parts.", expected=expected, found=f"shape {weights.shape}")
         if is_concrete(weights) and (np.min(weights) < 0 or not np.max(weights) > 0):
-            raise KernelError("`weights` are no weights.", expected=expected, found=str(np.asarray(weights).tolist()))
+            raise KernelError("`weights` cannot be weights.", expected=expected, found=str(np.asarray(weights).tolist()))
         fill(self, weights=weights)
 
     def init(self, target: Target, codes: jax.Array, key: Any = None) -> Composed:

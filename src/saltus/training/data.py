@@ -122,7 +122,7 @@ class Stream(Source):
             hint = "take the states alone, e.g. (x for x, label in loader)"
             found = f"{len(states)} arrays of shapes {[tuple(part.shape) for part in states]}"
             raise TrainingError(
-                f"The batch of update {update + 1} is no table of states.", expected="one array", found=found, hint=hint
+                f"The batch of update {update + 1} is not a table of states.", expected="one array", found=found, hint=hint
             )
         try:
             states = states if isinstance(states, dict) else np.asarray(states)

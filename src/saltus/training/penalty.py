@@ -45,7 +45,7 @@ class L1:
         except Exception as cause:
             raise self._wrong(f"{type(cause).__name__}: {cause}") from cause
         if not found or any(not isinstance(i, int) for i in found):
-            raise self._wrong("something that is no leaf of the parameters")
+            raise self._wrong("something that is not a leaf of the parameters")
         if self.symmetric and any(jnp.ndim(leaves[i]) != 2 or len({*leaves[i].shape}) != 1 for i in found):
             raise self._wrong(f"a leaf of shape {jnp.shape(leaves[found[0]])}, which has no symmetric part")
         return found

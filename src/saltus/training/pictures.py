@@ -82,7 +82,7 @@ def _write_png(path: Path, grey: np.ndarray, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise StorageError(f"{path} exists.", expected="a new file", found="a file", hint="overwrite=True replaces it")
     if path.exists() and path.read_bytes()[:8] != _PNG:
-        raise StorageError(f"{path} is no PNG file, and is not replaced.", expected="a new file", hint="choose another path")
+        raise StorageError(f"{path} is not a PNG file, and is not replaced.", expected="a new file", hint="choose another path")
     size = struct.pack(">IIBBBBB", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
     lines = b"".join(b"\0" + row.tobytes() for row in grey)
     content = _PNG + _chunk(b"IHDR", size) + _chunk(b"IDAT", zlib.compress(lines, 9)) + _chunk(b"IEND", b"")
