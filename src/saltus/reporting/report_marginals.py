@@ -62,7 +62,7 @@ def _of_two_values(v: Variable, values: np.ndarray, ess: dict[str, float]) -> Ma
     order = np.argsort(-share, kind="stable")[: _MOST_BARS if len(share) <= _MOST_BARS else _MOST_BARS // 2]
     errors = [_error(share[i], ess.get(v.names[i]) or ess.get(names[i])) for i in order]
     found.append(pictures.bars([names[i] for i in order], share[order].tolist(), errors, 1.0, title))
-    some = f"The {len(order)} highest of {len(share)}" if len(order) < len(share) else "All, the highest first"
+    some = f"the {len(order)} highest of {len(share)}" if len(order) < len(share) else "all sites, the highest first"
     words.append(f"Bars: {some}, with two standard errors where the ESS is known.")
     return Marginal(title, " ".join(words), found, [], [])
 

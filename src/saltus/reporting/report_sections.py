@@ -32,7 +32,7 @@ def sections(seen: Looked, source: str) -> dict[str, Any]:
     s = seen.judged
     return {
         "title": f"{s.sampler or 'A run'} on {seen.attributes.get('space', 'a space')}",
-        "made": str(seen.attributes.get("created_at", "")),
+        "made": _minute(str(seen.attributes.get("created_at", ""))),
         "verdict": _verdict(s),
         "doubts": [pictures.cut(text, 2000) for text in what_to_doubt(s)],
         "notes": [pictures.cut(text, 2000) for text in (*s.notes, *point_mass(s))],
@@ -51,6 +51,11 @@ def sections(seen: Looked, source: str) -> dict[str, Any]:
         "versions": {label: str(seen.attributes.get(name, "?")) for name, label in _VERSIONS.items()},
         "reproduce": _reproduce(seen, source),
     }
+
+
+def _minute(time: str) -> str:
+    """2026-11-18T20:09:07+00:00 as 2026-11-18 20:09 UTC; anything else as it is."""
+    return f"{time[:10]} {time[11:16]} UTC" if time[10:11] == "T" and time.endswith("+00:00") else time
 
 
 def _verdict(s: Judged) -> dict[str, str]:
