@@ -224,7 +224,7 @@ def chain_row() -> str:
     for _ in range(500):
         x.append(rng.choice(3, p=TRANSITIONS[x[-1]]))
     y = rng.normal(LEVELS[x[1:]], 0.8).astype(np.float32)
-    draws, seconds, first = ours(chain, y, times=1, num_draws=4000, num_warmup=200, sampler=saltus.Gibbs("coloured"))
+    draws, seconds, first = ours(chain, y, times=1, num_draws=20000, num_warmup=1000, sampler=saltus.Gibbs("coloured"))
     p = chain_exact(y.astype(float))
     each = {f"p{k}": (draws["x"] == k).astype(float) for k in range(3)}
     zero = np.zeros(500)
@@ -251,9 +251,9 @@ def blocks_row() -> str:
 
 
 def gallery_row(name: str) -> str:
-    from benchmarks.gallery_of_models.__main__ import cases, line
+    from benchmarks.gallery_of_models.__main__ import cases, kept_line
 
-    return line(next(case for case in cases() if case.name == name))
+    return kept_line(next(case for case in cases() if case.name == name))
 
 
 ROWS: dict[str, Callable[[], str]] = {

@@ -102,6 +102,18 @@ def test_a_block_of_numpyros_own_gibbs():
     np.testing.assert_allclose(seen, inclusion(X.astype(float), y.astype(float)), atol=0.08)
 
 
+def looked_up(probs, locs):
+    c = numpyro.sample("c", dist.Categorical(probs))
+    numpyro.sample("y", dist.Normal(locs[c], 1.0), obs=1.5)
+
+
+def test_an_array_of_numpy_that_a_site_indexes():
+    """Whole numbers are no data, and numpy's arrays refuse an index that JAX is tracing."""
+    target = bridge.target(looked_up, np.array([0.2, 0.5, 0.3]), np.array([-2, 0, 2]))
+    p = np.array([0.2, 0.5, 0.3]) * np.exp(-0.5 * (1.5 - np.array([-2, 0, 2])) ** 2)
+    np.testing.assert_allclose(saltus.testing.stationary(target), p / p.sum(), rtol=1e-4)
+
+
 def impossible_at_random(y):
     """Annotators who know the class of an item, or spam: nearly every random state has log-probability -inf."""
     with numpyro.plate("items", len(y), dim=-2):

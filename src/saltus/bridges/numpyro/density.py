@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,12 +29,15 @@ class Arguments:
     dynamic: tuple[bool, ...]
 
     @classmethod
-    def split(cls, args: tuple, kwargs: dict[str, Any], all_fixed: bool = False) -> tuple[Arguments, tuple]:
-        """(what is fixed, the data)."""
+    def split(
+        cls, args: tuple, kwargs: dict[str, Any], all_fixed: bool = False, converted: bool = False
+    ) -> tuple[Arguments, tuple]:
+        """(what is fixed, the data). converted: fixed arrays of numpy as arrays of JAX, which a sampled value may index."""
         found, treedef = jax.tree_util.tree_flatten_with_path((args, kwargs))
         leaves = [leaf for _, leaf in found]
         dynamic = tuple(not all_fixed and (_is_data(leaf) or _of_other_blocks(path)) for path, leaf in found)
-        fixed = tuple(None if d else leaf for leaf, d in zip(leaves, dynamic, strict=True))
+        convert = (lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x) if converted else (lambda x: x)
+        fixed = tuple(None if d else convert(leaf) for leaf, d in zip(leaves, dynamic, strict=True))
         return cls(treedef, fixed, dynamic), tuple(jnp.asarray(x) for x, d in zip(leaves, dynamic, strict=True) if d)
 
     def joined(self, data: Any) -> tuple[tuple, dict[str, Any]]:
@@ -123,18 +127,18 @@ def make_density(model: Callable, sites: Sites, args: tuple, kwargs: dict[str, A
     u = {name: jax.ShapeDtypeStruct(shape, jnp.result_type(float)) for name, shape in sites.continuous}
     told: list[str] = []
     first: Exception | None = None
-    for all_fixed in (False, True):
-        arguments, data = Arguments.split(args, kwargs, all_fixed)
-        for as_float in (True, False):
-            density = Density(model, sites, arguments, as_float)
-            try:
-                jax.eval_shape(jax.grad(density, allow_int=True), sites.space.abstract(), u, *data)
-            except Exception as cause:
-                first = first or cause
-                continue
-            if not as_float:
-                told.append("some discrete site does not take floats: exact differences are used, not the gradient")
-            return density, data, "; ".join(told)
-        told.append("the model looks at the values of its arguments: another data set compiles again")
+    for all_fixed, converted, as_float in itertools.product((False, True), (False, True), (True, False)):
+        arguments, data = Arguments.split(args, kwargs, all_fixed, converted)
+        density = Density(model, sites, arguments, as_float)
+        try:
+            jax.eval_shape(jax.grad(density, allow_int=True), sites.space.abstract(), u, *data)
+        except Exception as cause:
+            first = first or cause
+            continue
+        if all_fixed:
+            told.append("the model looks at the values of its arguments: another data set compiles again")
+        if not as_float:
+            told.append("some discrete site does not take floats: exact differences are used, not the gradient")
+        return density, data, "; ".join(told)
     assert first is not None
     raise first
