@@ -99,7 +99,7 @@ def test_site_names_are_in_the_file():
 
 def test_a_trained_model_loads_with_its_numbers():
     trained, expected = saltus.training.load(FILES / "trained.npz", TARGETS.model()), EXPECTED["trained.npz"]
-    found = {"params": trained.params, "average": trained.average, "history": trained.history}
+    found = {"params": trained.params, "average": trained.average.params, "history": trained.history}
     for what, numbers in found.items():
         assert set(numbers) == set(expected[what])
         for name, array in numbers.items():

@@ -90,7 +90,7 @@ def test_block_gibbs_learns_the_distribution_of_the_data():
     )
     assert isinstance(found.kernel, saltus.Gibbs)
     assert found.kernel.scan == "coloured"
-    summed = rbm(space, 8).replace(params=found.average)
+    summed = rbm(space, 8).replace(params=found.average_params)
     learned = saltus.testing.stationary(summed)
     frequencies = np.bincount(data @ [4, 2, 1], minlength=8) / len(data)
     assert 0.5 * np.abs(learned - frequencies).sum() < 0.06

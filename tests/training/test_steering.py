@@ -1,5 +1,6 @@
 """Training watched and steered: callbacks, logs, history, changes on purpose, and what is saved when something fails."""
 
+import dataclasses
 import json
 import warnings
 
@@ -47,13 +48,40 @@ def test_a_callback_sees_the_training_and_can_stop_it():
     assert not found.complete
     last = seen[-1]
     np.testing.assert_array_equal(last.params["coupling"], found.params["coupling"])
-    np.testing.assert_array_equal(last.average["coupling"], found.average["coupling"])
+    np.testing.assert_array_equal(last.average_params["coupling"], found.average_params["coupling"])
     np.testing.assert_array_equal(last.samples, found.buffer)
     assert last.metrics["data_energy"] == pytest.approx(found.history["data_energy"][10:].mean(), rel=1e-5)
     assert last.metrics["updates_per_second"] > 0
     assert len(last.history["loss"]) == 20
     assert float(last.target.log_prob_of(np.ones(5, np.float32))) == float(found.target.log_prob_of(np.ones(5, np.float32)))
     assert same(train(num_updates=20, average=0.9), found)  # looking changes nothing
+
+
+def test_the_average_of_0_1_is_there_and_says_what_to_type(tmp_path):
+    """0.1 had the model with the averaged parameters under `result.average`, and gave it to `Trained` by place and by name."""
+    found, none = train(num_updates=3, average=0.9), train(num_updates=3)
+    again = training.load(found.save(tmp_path / "m.npz"), found.target)
+    for each in (
+        found,
+        again,
+        dataclasses.replace(found, seconds=0.0),
+        training.Trained(found.target, found.average_target, *REST),
+    ):
+        with pytest.warns(DeprecationWarning, match=r"result\.average_target for the model, result\.average_params"):
+            old = each.average
+        assert old is each.average_target
+        np.testing.assert_array_equal(old.params["coupling"], found.average_params["coupling"])
+    with pytest.warns(DeprecationWarning, match="average_params"):
+        assert none.average is None
+    assert none.average_params is None
+    with pytest.raises(saltus.TrainingError, match="No average was kept"):
+        _ = none.average_target
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        again.sample(2, num_steps=1, average=True)
+
+
+REST = (np.zeros((1, 5)), {"jump": np.zeros(0)}, saltus.NCG(1.0))
 
 
 def test_the_loss_is_the_difference_of_energies():

@@ -40,7 +40,7 @@ class Moment:
         return self._whole(self._state.trained)
 
     @property
-    def average(self) -> Any:
+    def average_params(self) -> Any:
         """Their running average; None where none is kept."""
         return None if self._state.average is None else self._whole(self._state.average)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,29 @@ def read_codes(space: Space, states: Any, name: str) -> np.ndarray:
             raise SpaceError(f"`{name}` is not a table of states.", expected="one state a row", found=f"shape {codes.shape}")
         return codes.astype(label_dtype(space.num_values))
     quick = _whole_numbers(space, states)
-    return read_states(space, states, name) if quick is None else quick
+    if quick is not None:
+        return quick
+    try:
+        return read_states(space, states, name)
+    except SpaceError as error:
+        hint = "" if "\n  hint " in str(error) else _way_out(space, states, name)
+        raise SpaceError(str(error), hint=hint) from None
+
+
+def _way_out(space: Space, states: Any, name: str) -> str:
+    """What those who have something else than states usually want."""
+    if isinstance(states, (str, os.PathLike)):
+        return 'numpy.load reads a file, saltus.datasets.load("usps") those that it knows'
+    if isinstance(states, (tuple, list)) and len(states) == 2 and all(hasattr(part, "shape") for part in states):
+        return "states and labels? Pass the states alone"
+    if not isinstance(states, np.ndarray) or states.dtype.kind not in "biuf" or not states.size:
+        return ""
+    if states.ndim > 2 and math.prod(states.shape[1:]) == space.num_sites:
+        return f"a state is one row: {name}.reshape(len({name}), -1)"
+    top = float(states.max())
+    if space.num_values == 2 and states.min() >= 0 and (top <= 1 or 2 < top <= 255):
+        return f"these look like grey levels: pass ({name} > {0.5 if top <= 1 else 127}).astype(int)"
+    return ""
 
 
 def _whole_numbers(space: Space, states: Any) -> np.ndarray | None:

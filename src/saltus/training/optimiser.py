@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._record import shown
 from ..errors import TrainingError
 
 
@@ -61,7 +62,9 @@ def _filled(cell: Any) -> bool:
 def read_optimiser(optimiser: Any, trained: Any) -> tuple[Optimiser, Any]:
     """(the optimiser, the state it begins with for these parameters); TrainingError where it was made for others."""
     if not (callable(getattr(optimiser, "init", None)) and callable(getattr(optimiser, "update", None))):
-        raise TrainingError("`optimiser` is not an optimiser.", expected="e.g. optax.adam(1e-3)", found=repr(optimiser)[:100])
+        maker = getattr(optimiser, "__name__", "") if callable(optimiser) else ""
+        hint = f"{maker} makes an optimiser when it is called with a learning rate: {maker}(1e-3)" if maker else ""
+        raise TrainingError("`optimiser` is not an optimiser.", expected="e.g. optax.adam(1e-3)", found=shown(optimiser), hint=hint)
     shapes = lambda tree: jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x).name), tree)  # noqa: E731
     try:
         state = optimiser.init(trained)

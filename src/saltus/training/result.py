@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -29,17 +30,17 @@ _KIND = "trained model"
 class Trained:
     """A trained model.
 
-    target: with the trained parameters, which are `params`; `saltus.sample(result.target)` draws from it. average: the running
-    average of the parameters, None where none was kept; `average_target` is the model with them. buffer: (chains, ...) where
-    the chains ended, as a person reads states. history: one number an update of loss, data_energy, model_energy, acceptance,
-    jump and every retuned setting. kernel: as it was at the end. diverged: what went wrong, or "". complete: whether all updates
-    were made. ended: why not: "callback", "time limit", "interrupted", "diverged", "error", or "".
+    target: with the trained parameters, which are `params`; `saltus.sample(result.target)` draws from it. average_target: the
+    model with the running average of the parameters, which are `average_params`. buffer: (chains, ...) where the chains ended,
+    as a person reads states. history: one number an update of loss, data_energy, model_energy, acceptance, jump and every
+    retuned setting. kernel: as it was at the end. diverged: what went wrong, or "". complete: whether all updates were made.
+    ended: why not: "callback", "time limit", "interrupted", "diverged", "error", or "".
 
     settings: what was asked for. seconds, compile_seconds: how long it took, and compiling within that.
     """
 
     target: Target
-    average: Any
+    average: Target | None  # read as `average_target`
     buffer: Any
     history: dict[str, np.ndarray]
     kernel: Kernel
@@ -49,17 +50,23 @@ class Trained:
     seconds: float = 0.0  # of all updates
     compile_seconds: float = 0.0
     ended: str = ""
+    _average = cast("Target | None", None)  # what `average` was given as; no field
 
     @property
     def params(self) -> Any:
         return self.target.params
 
     @property
+    def average_params(self) -> Any:
+        """The running average of the parameters; None where none was kept."""
+        return None if self._average is None else self._average.params
+
+    @property
     def average_target(self) -> Target:
         """The model with the running average of the parameters."""
-        if self.average is None:
+        if self._average is None:
             raise TrainingError("No average was kept.", expected="pcd(..., average=0.999)", found="average=None")
-        return self.target.replace(params=self.average)
+        return self._average
 
     @property
     def num_updates(self) -> int:
@@ -115,16 +122,34 @@ class Trained:
             complete=self.complete,
             settings=self.settings,
             seconds=self.seconds,
-            averaged=self.average is not None,
+            averaged=self._average is not None,
             ended=self.ended,
         )
         parts = self.buffer if isinstance(self.buffer, dict) else {"": self.buffer}
         arrays = {**pack(self.params, "params"), **numbers, **pack_history(self.history)}
         arrays |= {f"buffer.{name}" if name else "buffer": states for name, states in parts.items()}
-        if self.average is not None:
-            arrays |= pack(self.average, "average")
+        if self._average is not None:
+            arrays |= pack(self.average_params, "average")
         write_npz(place, header, arrays)
         return place
+
+
+def _old_average(self: Trained) -> Target | None:
+    """Deprecated: what 0.1 had under this name, the model with the averaged parameters; None where none was kept."""
+    warnings.warn(
+        "result.average is a model, whose name does not say so. Type result.average_target for the model, "
+        "result.average_params for its parameters; result.average goes with 0.3",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return self._average
+
+
+def _keep_average(self: Trained, average: Target | None) -> None:
+    self._average = average
+
+
+Trained.average = property(_old_average, _keep_average)  # type: ignore[assignment]  # after the fields: no default of one
 
 
 def _is_ours(place: Path) -> bool:
@@ -143,6 +168,8 @@ def load(path: Any, target: Target) -> Trained:
     if place is None:
         raise StorageError("`path` is missing.", expected="a file written by Trained.save", found="None")
     target = read_model(target)
+    if not place.exists():
+        raise StorageError(f"{place} is not there.", expected="a file written by Trained.save", found="no such file")
     header, arrays = read_npz(place, _KIND)
     if header["space"] != space_mark(target.space):
         raise StorageError(
@@ -157,7 +184,7 @@ def load(path: Any, target: Target) -> Trained:
         leaves = {name: array for name, array in arrays.items() if name.startswith("kernel")}
         return Trained(
             target=target.replace(params=params),
-            average=None if average is None else jax.tree.map(jax.numpy.asarray, average),
+            average=None if average is None else target.replace(params=jax.tree.map(jax.numpy.asarray, average)),
             buffer=_states(arrays),
             history=unpack_history(arrays),
             kernel=from_data(header["kernel"], leaves),

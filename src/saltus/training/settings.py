@@ -51,7 +51,7 @@ def check_rows(name: str, rows: int | None, batch: int) -> None:
             f"The {name} has fewer rows than a batch.",
             expected=f"at least batch_size = {batch} rows",
             found=f"{rows}",
-            hint=f"batch_size={rows} uses all of them in every update",
+            hint=f"batch_size={rows} uses all of them in every update" + ("" if name == "data" else f"; or buffer_size={batch}"),
         )
 
 

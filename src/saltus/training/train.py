@@ -197,7 +197,7 @@ class Training:
         ended = reason or ("diverged" if self.stopped else "callback" if self.made < self.num_updates else "")
         return Trained(
             target=job.target.replace(params=combine(state.trained, frozen)),
-            average=None if state.average is None else combine(state.average, frozen),
+            average=None if state.average is None else job.target.replace(params=combine(state.average, frozen)),
             buffer=job.target.space.show(np.asarray(state.buffer)),
             history=self.history,
             kernel=changed(job.kernel, **state.tuner.centre()),
