@@ -159,16 +159,37 @@ print(json.dumps({"devices": jax.device_count(), "rates": times}))
 """
 
 
+_TRAINING = """
+import json, jax, numpy as np, optax, saltus
+from saltus import training
+data = np.random.default_rng(0).integers(2, size=(500, 256))
+asked = dict(optimiser=optax.adam(1e-4), num_updates=12, num_steps=10, batch_size=50, buffer_size=500, progress=False)
+model, times = training.models.conv_ebm(), []
+for _ in range(5):
+    found = training.pcd(model, data, saltus.NCG(0.2), **asked)
+    times.append(found.num_updates / found.seconds)
+print(json.dumps({"devices": jax.device_count(), "rates": times}))
+"""
+
+
 def devices() -> list[Line]:
-    """W5, NCG: chain-steps per second of two devices on two cores, over those of one device on one core."""
-    one, two = _rates(1), _rates(2)
-    return [Line("two devices on two cores / one on one, W5", ratio(np.array(two), np.array(one)), 1.6, False)]
+    """W5, NCG, and the training of its network: speed of two devices on two cores, and of one on two, over one on one core."""
+    asked = (("two devices on two cores / one on one, W5", _THROUGHPUT, 2), *_ASKED_OF_TRAINING)
+    one = {code: np.array(_rates(code, 1, 1)) for code in (_THROUGHPUT, _TRAINING)}
+    return [Line(words, ratio(np.array(_rates(code, num, 2)), one[code]), 1.6, False) for words, code, num in asked]
 
 
-def _rates(num: int) -> list[float]:
-    flags = f"--xla_force_host_platform_device_count={num} --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+_ASKED_OF_TRAINING = (
+    ("training: two devices on two cores / one on one", _TRAINING, 2),
+    ("training: one device on two cores / on one", _TRAINING, 1),
+)
+
+
+def _rates(code: str, num_devices: int, num_cores: int) -> list[float]:
+    flags = f"--xla_force_host_platform_device_count={num_devices}"
+    flags += " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     environment = {**os.environ, "XLA_FLAGS": flags, "OMP_NUM_THREADS": "1"}
-    cores = sorted(os.sched_getaffinity(0))[:num]
-    code = f"import os; os.sched_setaffinity(0, {cores})\n{_THROUGHPUT}"
+    cores = sorted(os.sched_getaffinity(0))[:num_cores]
+    code = f"import os; os.sched_setaffinity(0, {cores})\n{code}"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
     return json.loads(out.stdout)["rates"]

@@ -94,11 +94,18 @@ class _Program:
         """Compiled for arguments like these, once; called with all but the static ones, from any thread."""
         owners = _owners(args)
         jitted, (leaves, form) = self._for(owners), jax.tree.flatten(args)
-        key = form, tuple((x.shape, x.dtype) if hasattr(x, "shape") and hasattr(x, "dtype") else x for x in leaves)
+        key = form, tuple(map(_kind_of, leaves))
         built = self._built.setdefault(jitted, {})
         if key not in built:
             built[key] = jitted.lower(*args).compile()
         return built[key]
+
+
+def _kind_of(leaf: Any) -> Any:
+    """What a program is compiled for: shape, dtype, and the device where an array is bound to one."""
+    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+        return leaf
+    return leaf.shape, leaf.dtype, leaf.sharding if getattr(leaf, "committed", False) else None
 
 
 def _owners(args: tuple) -> tuple:

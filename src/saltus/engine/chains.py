@@ -31,7 +31,7 @@ from .starts import start_chains
 
 Blocks = list[dict[str, jax.Array]]  # (rows, chains, ...) of every group
 _LEAST = 2**13  # chains times sites times values: groups of fewer are over before a second core would help
-_MOST = 16  # groups
+MOST = 16  # groups
 _WASTE = 1.05  # chains that are stepped, over those that were asked for: all groups have the same number
 
 
@@ -224,7 +224,7 @@ def group_size(num_chains: int, space: Space, num_devices: int = 1) -> int:
     """
     if num_devices > 1 or jax.default_backend() != "cpu" or jax.process_count() > 1:
         return -(-num_chains // num_devices) * num_devices
-    most = min(num_chains * space.num_sites * space.num_values // _LEAST, num_chains, _MOST)
+    most = min(num_chains * space.num_sites * space.num_values // _LEAST, num_chains, MOST)
     num = 1
     while 2 * num <= most:
         num *= 2

@@ -23,6 +23,8 @@ class L1:
     schedule, makes it proximal instead: after each update J <- sign(J) max(|J| - ηλ, 0), which gives exact zeros.
     """
 
+    by_chain = True  # its mean over groups of chains is its value for all of them
+
     weight: Number
     of: Callable = static()
     symmetric: bool = static(default=False)
@@ -106,6 +108,8 @@ class Energy:
     an RBM of many units. weight: λ, a number >= 0; 0.001 to 0.1 are usual.
     """
 
+    by_chain = True
+
     weight: Number
 
     def __post_init__(self) -> None:
@@ -127,6 +131,8 @@ class Energy:
 @record
 class Own:
     """A function of the parameters and of f at both batches."""
+
+    by_chain = False
 
     fn: Callable = static()
 

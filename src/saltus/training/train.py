@@ -24,6 +24,7 @@ from .history import History, Log, longer, means
 from .loss import combine, partition
 from .prepare import Job
 from .result import Trained
+from .split import Split, num_shares
 from .update import advance, history_names
 from .watch import describe
 
@@ -97,6 +98,8 @@ class Training:
         self.job, self.num_updates, self.saved, self.progress, self.reports = job, num_updates, saved, progress, reports
         self.compile_seconds = 0.0
         self.asked_to_stop = False
+        shares = num_shares(job.plan, job.target, job.settings.batch_size)
+        self.split = Split(job.plan, job.target, shares) if shares > 1 else None
         self.go_back(job.state, {name: np.zeros(0, np.float32) for name in history_names(job.state.tuner)}, 0.0, [])
 
     def open(self, overwrite: bool) -> None:
@@ -146,6 +149,8 @@ class Training:
         data, rows = job.source.take(first, count)
         chains = np.zeros((job.source.most_updates, job.settings.batch_size), np.int32)
         chains[:count] = job.visits.rows(first, first + count)
+        if self.split:
+            return self.split.advance(data, self.state, (rows, chains), first, count)
         return advance(job.plan, job.target, data, self.state, (rows, chains), np.int32(first), np.int32(count))
 
     def advance(self, steps: int) -> float:

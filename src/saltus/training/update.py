@@ -21,7 +21,7 @@ from ..engine.recording import kept_codes, label_dtype
 from ..kernels import Kernel, begin
 from ..target import Target
 from .buffer import Fresh
-from .loss import combine, gradient, partition
+from .loss import Energies, combine, gradient, partition
 from .models.hidden import observed_space
 from .optimiser import Optimiser
 from .retune import Fixed, Told
@@ -71,7 +71,6 @@ def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: A
     visits: rows of the data and of the buffer, (rows, batch) each, of which the first `count` are used.
     """
     rows = {name: jnp.zeros(len(visits[0]), default_float()) for name in history_names(state.tuner)}
-    frozen = partition(target.params, plan.trained)[1]
 
     def going(carry: Any) -> jax.Array:
         n, state, _ = carry
@@ -79,44 +78,118 @@ def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: A
 
     def update(carry: Any) -> Any:
         n, state, rows = carry
-        state, row = _update(plan, target, frozen, data, state, (visits[0][n], visits[1][n]), first + n)
+        state, row = _update(plan, target, data, state, (visits[0][n], visits[1][n]), first + n)
         return n + 1, state, {name: rows[name].at[n].set(row[name].astype(rows[name].dtype)) for name in rows}
 
     made, state, rows = jax.lax.while_loop(going, update, (jnp.zeros((), jnp.int32), state, rows))
     return state, rows, made
 
 
-def _update(plan: Plan, target: Target, frozen: Any, data: jax.Array, state: State, visit: Any, update: jax.Array) -> tuple:
-    fresh_key, tune_key, chains_key = random.split(
-        random.fold_in(chain_key(plan.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3
-    )
-    model = target.replace(params=combine(state.trained, frozen))
+@record
+class Share:
+    """What chains of an update begin with, and as many rows of data; a group has its share."""
+
+    data: jax.Array  # (rows, d) codes of the observed part
+    codes: jax.Array  # (chains, d); where they are more than rows, the last are copies, and their samples are not used
+    keys: jax.Array
+    settings: dict[str, jax.Array]  # {name: value}, or (chains,) values where each chain has its own
+
+    def split(self, num: int) -> list[Share]:
+        """In `num` equal shares."""
+        parts = jax.tree.map(lambda x: x.reshape(num, -1, *x.shape[1:]) if x.ndim else jnp.stack([x] * num), self)
+        return [jax.tree.map(lambda x, n=n: x[n], parts) for n in range(num)]
+
+
+@record
+class Part:
+    """What came of a share: its chains after K steps, what these told, and f, the loss and its gradient at both batches."""
+
+    codes: jax.Array
+    rate: jax.Array  # (chains,)
+    jump: jax.Array
+    far: jax.Array  # between where a chain began and where it is
+    of_data: jax.Array  # (rows,)
+    of_samples: jax.Array
+    loss: jax.Array
+    grad: Any
+
+
+def _update(plan: Plan, target: Target, data: jax.Array, state: State, visit: Any, update: jax.Array) -> tuple:
+    share = share_of(plan, target, data, state, visit, update)
+    return closed(plan, target, state, visit[1], update, [stepped_share(plan, target, state.trained, share)])
+
+
+def _keys(plan: Plan, update: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """For chains that begin anew, for tuning, for the steps."""
+    fresh, tune, chains = random.split(random.fold_in(chain_key(plan.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3)
+    return fresh, tune, chains
+
+
+def share_of(plan: Plan, target: Target, data: jax.Array, state: State, visit: Any, update: jax.Array) -> Share:
+    """All that an update visits."""
+    fresh_key, tune_key, key = _keys(plan, update)
     positive = data[visit[0]].astype(target.space.code_dtype)
     if plan.persistent:
-        start = _begin(fresh_key, plan, state.buffer[visit[1]].astype(positive.dtype))
+        codes = _begin(fresh_key, plan, state.buffer[visit[1]].astype(positive.dtype))
     else:
-        start = jax.vmap(plan.fresh.whole)(positive)
-    samples, told = _grouped_steps(chains_key, plan, model, start, state.tuner.settings(tune_key), state.tuner.groups)
+        codes = jax.vmap(plan.fresh.whole)(positive)
+    num, groups, settings = len(codes), state.tuner.groups, state.tuner.settings(tune_key)
+    keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
+    if groups > 1:
+        size = -(-num // groups)
+        rows = jnp.arange(groups * size) % num  # a group that is short repeats the first chains
+        keys, codes = keys[rows], codes[rows]
+        settings = {name: jnp.repeat(values, size) for name, values in settings.items()}
+    return Share(positive, codes, keys, settings)
 
-    seen = samples[:, : observed_space(target).num_sites]
-    grad, energies = gradient(target, state.trained, frozen, positive, seen, plan.penalties)
+
+def stepped_share(plan: Plan, target: Target, trained: Any, share: Share) -> Part:
+    """K steps of its chains on the model as it is now, then the gradient at its samples and data."""
+    frozen = partition(target.params, plan.trained)[1]
+    model = target.replace(params=combine(trained, frozen))
+    codes, rate, jump = _steps(plan, model, share)
+    far = jax.vmap(lambda a, b: model.space.travel(a, b)[0])(share.codes, codes)
+    seen = codes[: len(share.data), : observed_space(target).num_sites]
+    grad, loss, of_data, of_samples = gradient(target, trained, frozen, share.data, seen, plan.penalties)
+    return Part(codes, rate, jump, far, of_data, of_samples, loss, grad)
+
+
+def closed(plan: Plan, target: Target, state: State, chains: jax.Array, update: jax.Array, parts: list[Part]) -> tuple:
+    """(state, row of history) after an update whose shares came to `parts`, of equal size, which are added in their order."""
+    frozen = partition(target.params, plan.trained)[1]
+    grad, loss = (_mean([getattr(part, name) for part in parts]) for name in ("grad", "loss"))
+    codes, each_rate, each_jump, far, of_data, of_samples = (
+        jnp.concatenate([getattr(part, name) for part in parts])
+        for name in ("codes", "rate", "jump", "far", "of_data", "of_samples")
+    )
+    energies = Energies(-jnp.mean(of_data), -jnp.mean(of_samples), jnp.std(of_data), loss)
+    groups = state.tuner.groups
+    told = Told(*(jnp.mean(x.reshape(groups, -1), axis=1) for x in (each_jump, each_rate, far)))
     finite = _finite((grad, energies))
     changes, optimiser = plan.optimiser.update(grad, state.optimiser, state.trained)
     trained = jax.tree.map(lambda p, u: jnp.asarray(p + u, p.dtype), state.trained, changes)
     for penalty in plan.penalties:
         trained = partition(penalty.shrunk(combine(trained, frozen), update), plan.trained)[0]
     trained, optimiser = _if(finite, (trained, optimiser), (state.trained, state.optimiser))
-    kept, rate, jump = samples.astype(state.buffer.dtype), jnp.mean(told.rate), jnp.mean(told.jump)
+    kept, rate, jump = codes[: len(chains)].astype(state.buffer.dtype), jnp.mean(told.rate), jnp.mean(told.jump)
     new = State(
         trained,
         None if state.average is None else _mixed(state.average, trained, plan.decay),
         optimiser,
-        state.buffer.at[visit[1]].set(kept) if plan.persistent else kept,
-        state.tuner.learn(tune_key, told, plan.num_steps),
+        state.buffer.at[chains].set(kept) if plan.persistent else kept,
+        state.tuner.learn(_keys(plan, update)[1], told, plan.num_steps),
         state.watch.look(finite, energies, rate, jump, plan.patience),
     )
-    row = dict(loss=energies.loss, data_energy=energies.data, model_energy=energies.model, acceptance=rate, jump=jump)
+    row = dict(loss=loss, data_energy=energies.data, model_energy=energies.model, acceptance=rate, jump=jump)
     return new, {**row, **state.tuner.centre()}
+
+
+def _mean(trees: list[Any]) -> Any:
+    """Added in order; one is as it is."""
+    total = trees[0]
+    for tree in trees[1:]:
+        total = jax.tree.map(jnp.add, total, tree)
+    return total if len(trees) == 1 else jax.tree.map(lambda x: x / len(trees), total)
 
 
 def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
@@ -130,27 +203,14 @@ def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
     return jax.lax.cond(plan.reinitialise > 0, anew, lambda: codes)
 
 
-def _grouped_steps(key: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict, groups: int) -> tuple:
-    """(codes after K steps, what they told); each group of chains has settings of its own."""
-    num = len(codes)
-    keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
-    if groups > 1:
-        size = -(-num // groups)
-        rows = jnp.arange(groups * size) % num  # a group that is short repeats the first chains
-        keys, codes = keys[rows], codes[rows]
-        settings = {name: jnp.repeat(values, size) for name, values in settings.items()}
-    after, rate, jump = _steps(keys, plan, model, codes, settings, None if groups == 1 else 0)
-    far = jump if groups == 1 else jax.vmap(lambda a, b: model.space.travel(a, b)[0])(codes, after)
-    means = [jnp.mean(x.reshape(groups, -1), axis=1) for x in (jump, rate, far)]
-    return after[:num], Told(*means)
-
-
-def _steps(keys: jax.Array, plan: Plan, model: Target, codes: jax.Array, settings: dict[str, jax.Array], own: int | None) -> tuple:
-    """(codes, acceptance rate, jump), of every chain; own: 0 where each has settings of its own.
+def _steps(plan: Plan, model: Target, share: Share) -> tuple:
+    """(codes, acceptance rate, jump), of every chain.
 
     The model has changed since the last visit, so every state is begun anew at its codes: f and the local model are those of
     this model, and what else a state holds, such as a momentum, is drawn anew.
     """
+    codes, keys, settings = share.codes, share.keys, share.settings
+    own = 0 if any(values.ndim for values in settings.values()) else None
     none = jnp.zeros(len(codes), default_float())
     kernel_of = lambda values: changed(plan.kernel, **values)  # noqa: E731
     one = lambda values, k, c: begin(kernel_of(values), model, c, random.fold_in(k, _START))  # noqa: E731
