@@ -21,14 +21,21 @@ def data(update):
     return STATES[np.random.default_rng([1, update]).integers(60, size=8)]
 
 
+class Loader:
+    """Batches in order, pass after pass."""
+
+    def __iter__(self):
+        return iter(np.random.default_rng(2).permutation(STATES)[:56].reshape(7, 8, 6))
+
+
 def look(moment):
     assert len(moment.history["loss"]) == moment.update
     assert np.isfinite(moment.params["coupling"]).all()
 
 
-def run(folder, updates, **settings):
+def run(folder, updates, *, data=data, **settings):
     """All updates in two calls, the second with another optimiser and K; where the first has been made, it is not made again."""
-    given = dict(batch_size=8, buffer_size=37, seed=5, progress=False, callback=look, report_every=500)
+    given = dict(batch_size=8, buffer_size=37, seed=settings.pop("seed", 5), progress=False, callback=look, report_every=500)
     given |= dict(reinitialise=0.1, average=0.99, retune=True, visits="random")
     given |= dict(penalty=training.L1(0.001, of=_coupling, symmetric=True, learning_rate=1e-2))
     folder = Path(folder)
