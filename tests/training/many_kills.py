@@ -79,6 +79,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(asked.folder.absolute() / "cache")
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # what the cache says of features of the processor, at every start
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     import killable_training  # noqa: F401
 

@@ -94,11 +94,14 @@ def test_a_penalty_that_sees_the_whole_batch_is_not_split(small_shares):
         assert made
 
 
-def test_a_divergence_ends_it_at_the_same_update(small_shares):
-    with pytest.warns(training.DivergenceWarning):
-        found = train(num_updates=20, optimiser=optax.sgd(1e6))
-    assert found.num_updates <= 4
-    assert len(found.history["loss"]) == found.num_updates
+def test_a_divergence_ends_it_at_the_same_update(monkeypatch):
+    steep = saltus.Target(lambda w, s: jax.numpy.sum((s @ w) ** 2), saltus.Spin(40), W, structure=None)
+    made = []
+    for least in (1e9, 0.0):
+        monkeypatch.setattr(split, "_LEAST", least)
+        with pytest.warns(training.DivergenceWarning, match="blown up"):
+            made.append(train(target=steep, num_updates=20, optimiser=optax.sgd(1e6)))
+    assert made[0].num_updates == made[1].num_updates == len(made[1].history["loss"]) <= 4
 
 
 def test_it_goes_on_from_a_checkpoint(small_shares, tmp_path):
