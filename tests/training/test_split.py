@@ -50,10 +50,10 @@ def test_shares_add_up_to_the_update(settings, monkeypatch):
         np.testing.assert_allclose(found.history[name], series, rtol=1e-4, atol=1e-4)
 
 
-def plan_of(batch):
+def plan_of(batch, num_steps=2):
     from saltus.training.prepare import prepare
 
-    sizes = dict(num_steps=2, batch_size=batch, buffer_size=96, visits="slices")
+    sizes = dict(num_steps=num_steps, batch_size=batch, buffer_size=96, visits="slices")
     start = dict(buffer="uniform", reinitialise=0.0, average=None, seed=0)
     choices = dict(penalty=None, trainable=None, retune=False, stop=True)
     job = prepare("pcd", model(), DATA, saltus.NCG(0.5), optax.sgd(1e-3), sizes, start, choices)
@@ -65,6 +65,12 @@ def test_how_many_shares_depends_on_the_batch_and_the_work(small_shares, monkeyp
     assert found == {7: 1, 15: 1, 16: 2, 30: 2, 50: 2, 64: 8, 90: 2}
     monkeypatch.setattr(split, "_LEAST", 1e9)
     assert split.num_shares(*plan_of(64)) == 1
+
+
+def test_the_papers_network_is_split_and_its_lattice_is_not():
+    lattice, plan = training.models.boltzmann(saltus.Spin(100)), plan_of(50, num_steps=20)[0]
+    assert split.num_shares(plan, lattice, 50) == 1
+    assert split.num_shares(plan, training.models.conv_ebm(), 50) == 2
 
 
 def test_a_share_left_out_is_seen(small_shares, monkeypatch):

@@ -20,7 +20,7 @@ from .update import Part, Plan, Share, State, closed, history_names, share_of, s
 from .watch import HEALTHY
 
 _FEWEST = 8  # chains of a share: of fewer, products with a network's weights take longer for each
-_LEAST = 2e-3  # seconds of a share, computed: handing one to a core and back takes a few tenths of a millisecond
+_LEAST = 0.05  # seconds of a share, computed: that is about five times what products of matrices take
 _GRADIENT = 3  # steps of the chains that take as long as the gradient at samples and data
 
 
