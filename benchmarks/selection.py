@@ -83,7 +83,7 @@ def collinear():
 
 
 BMS = """suppressMessages(library(BMS)); a <- commandArgs(TRUE); d <- read.csv(a[1]); ref <- read.csv(a[2])
-for (n in c(10000, 30000, 100000, 300000)) for (s in 1:3) { set.seed(s); t <- proc.time()[3]
+for (n in c(10000, 30000, 100000)) for (s in 1:3) { set.seed(s); t <- proc.time()[3]
 f <- bms(d, burn = n / 10, iter = n, g = "BRIC", mprior = "uniform", mcmc = "bd", user.int = FALSE); t <- proc.time()[3] - t
 pip <- coef(f, order.by.pip = FALSE, exact = FALSE)[, "PIP"]
 cat(sprintf("%d %.3f %.5f\n", n, t, max(abs(pip - ref$inclusion)))) }"""

@@ -136,7 +136,8 @@ def add(columns: Columns, x: Fit, j: Any, really: Any = True) -> Fit:
     at_j = (jnp.arange(p) == j) & really
     slot = jnp.argmax(x.slots == p)
     new = (jnp.arange(x.slots.shape[0]) == slot) & really
-    products = columns.products(j)
+    none = lambda j: jnp.zeros_like(x.left)  # noqa: E731
+    products = columns.products(j) if columns.gram is not None else jax.lax.cond(really, columns.products, none, j)
     c = jnp.where(really, x.inverse @ x.gram[:, j], 0)
     v, e = jnp.where(really, x.left[j], 1), jnp.where(really, x.along[j], 0)
     r = jnp.where(really, products - stored(_product, c, x.gram), 0)
