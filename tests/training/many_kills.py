@@ -18,21 +18,20 @@ import signal
 import time
 from pathlib import Path
 
-UPDATES = 24_000
 CLOCKS = ("seconds", "updates_per_second")
 
 
-def train(folder: Path, number: int) -> None:
+def train(folder: Path, number: int, updates: int) -> None:
     """To the end, or until it is killed."""
     import killable_training
 
     folder.mkdir(parents=True, exist_ok=True)
     data = killable_training.Loader() if number % 2 else killable_training.data
-    killable_training.run(folder, UPDATES, seed=number, data=data)
+    killable_training.run(folder, updates, seed=number, data=data)
     (folder / "done").touch()
 
 
-def differences(folder: Path) -> list[str]:
+def differences(folder: Path, updates: int) -> list[str]:
     """Names of what is not the same, to the last bit, in a training that was killed and in one that was not."""
     from saltus.engine.files import read_npz
 
@@ -42,7 +41,7 @@ def differences(folder: Path) -> list[str]:
     names = one_arrays.keys() | two_arrays.keys()
     found = [n for n in names if n not in one_arrays or n not in two_arrays or one_arrays[n].tobytes() != two_arrays[n].tobytes()]
     found += ["changes"] * (one["changes"] != two["changes"] or len(one["changes"]) != 1)
-    found += ["updates"] * (len(one_arrays["history.loss"]) != UPDATES)
+    found += ["updates"] * (len(one_arrays["history.loss"]) != updates)
     lines = [[json.loads(line) for line in (folder / n / "log.jsonl").read_text().splitlines()] for n in ("killed", "whole")]
     plain = [[{**line, "run": "", **dict.fromkeys(CLOCKS)} for line in log] for log in lines]
     return found + ["log"] * (plain[0] != plain[1])
@@ -66,15 +65,16 @@ def in_a_process(work, *given, rng=None, folder=None) -> bool:
     return child.exitcode != 0
 
 
-def compare(folder: Path) -> None:
-    found = differences(folder)
-    (folder / "verdict.json").write_text(json.dumps(found))
+def compare(folder: Path, updates: int) -> None:
+    found = differences(folder, updates)
+    (folder / "verdict.json").write_text(json.dumps({"updates": updates, "differences": found}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--updates", type=int, default=24_000, help="of each training")
     parser.add_argument("--seconds", type=float, default=500.0)
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
@@ -92,30 +92,32 @@ def main() -> None:
             if time.monotonic() > until:
                 return report(asked.folder)
             if not (killed / "done").exists() and kills < asked.kills:
-                hit = in_a_process(train, killed, number, rng=random.Random(kills), folder=killed)
+                hit = in_a_process(train, killed, number, asked.updates, rng=random.Random(kills), folder=killed)
                 half = "second" if (killed / "changed").exists() else "first"
                 if hit:
                     log.open("a").write(json.dumps({"kill": kills + 1, "training": number, "half": half}) + "\n")
                 continue
             for name in ("killed", "whole"):
                 if not (folder / name / "done").exists():
-                    in_a_process(train, folder / name, number)
-            in_a_process(compare, folder)
-        if len(log.read_text().splitlines()) >= asked.kills:
+                    in_a_process(train, folder / name, number, asked.updates)
+            in_a_process(compare, folder, asked.updates)
+        enough = len(log.read_text().splitlines()) >= asked.kills
+        if enough and not (asked.folder / f"training-{number + 1}").exists():
             return report(asked.folder)
 
 
 def report(folder: Path) -> None:
     lines = [json.loads(line) for line in (folder / "kills.jsonl").read_text().splitlines()]
     verdicts = {path.parent.name: json.loads(path.read_text()) for path in sorted(folder.glob("*/verdict.json"))}
-    judged = [line for line in lines if f"training-{line['training']}" in verdicts]
+    counts = {name: sum(name == f"training-{line['training']}" for line in lines) for name in verdicts}
     halves = {half: sum(line["half"] == half for line in lines) for half in ("first", "second")}
     print(f"kills: {len(lines)}, {halves['first']} with the first optimiser, {halves['second']} with the second")
-    print(f"of these in trainings that have ended: {len(judged)}, in {len(verdicts)} trainings of {UPDATES} updates")
-    print(f"trainings that differ from one left alone: {sum(map(bool, verdicts.values()))}")
+    print(f"of these in trainings that have ended: {sum(counts.values())}")
+    print(f"trainings that differ from one left alone: {sum(bool(found['differences']) for found in verdicts.values())}")
     for name, found in verdicts.items():
-        if found:
-            print(f"  {name}: {', '.join(found)}")
+        source = "loader" if int(name.partition("-")[2]) % 2 else "function of the update"
+        same = f"DIFFERENT: {', '.join(found['differences'])}" if found["differences"] else "the same to the last bit"
+        print(f"  {name}: {found['updates']} updates, data from a {source}, {counts[name]} kills, {same}")
 
 
 if __name__ == "__main__":
