@@ -37,11 +37,11 @@ def main():
 
 
 def build():
-    """The wheel, from a clean folder; the sdist beside it."""
-    dist = ROOT / "dist"
-    shutil.rmtree(dist, ignore_errors=True)
-    run([sys.executable, "-m", "build", "--outdir", str(dist), str(ROOT)])
-    return next(dist.glob("saltus-*.whl"))
+    """The wheel, in a folder of its own, so that two checks may run at once; it and the sdist are also put into dist."""
+    made = tempfile.mkdtemp()
+    run([sys.executable, "-m", "build", "--outdir", made, str(ROOT)])
+    shutil.copytree(made, ROOT / "dist", dirs_exist_ok=True)
+    return next(Path(made).glob("saltus-*.whl"))
 
 
 def find(name):
