@@ -1,5 +1,7 @@
 """The log-likelihood of a trained model against enumeration, and a refusal where it cannot be told."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,3 +47,16 @@ def test_weights_that_say_nothing_give_no_bare_number():
     assert repr(found).startswith("no number to trust")
     wrong = training.Likelihood(0.0, 0.1, found.forward, found.forward, np.zeros(2))
     assert not wrong.trusted
+
+
+@pytest.mark.parametrize(
+    ("reverse", "told"), [(2.0, "between -3 and -1 nats"), (-11.0, "11 nats lower"), (-0.5, "few of the weights")]
+)
+def test_what_is_not_trusted_says_what_is_known(reverse, told):
+    """A range without width was printed where the way back came out below the way there."""
+    space = saltus.Binary(5)
+    bad = training.log_likelihood(model(space, "summed", scale=6.0), space.enumerate(), num_temperatures=1, num_chains=1000).forward
+    there, back = (dataclasses.replace(bad, log_z=log_z) for log_z in (0.0, reverse))
+    found = training.Likelihood(-1.0, 0.1, there, back, np.zeros(2))
+    assert not found.trusted
+    assert told in repr(found)

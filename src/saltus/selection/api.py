@@ -69,7 +69,7 @@ def variable_selection(
     error: sampling ends when every inclusion probability has at most this Monte-Carlo error and R-hat is below 1.01 (default
     0.005).
     num_chains: chains, from different models (default 8).
-    max_steps: the most steps of each chain; by default what about 10^11 operations allow.
+    max_steps: the most steps of each chain; by default what 1.5·10^12 operations allow, at most a million.
     time_limit: seconds after which to end all the same. With it, draws depend on the machine's speed.
 
     Returns a `Selection`. Raises SelectionError, which says what is wrong with the data and in which columns.

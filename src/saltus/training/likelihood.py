@@ -69,11 +69,18 @@ class Likelihood:
             runs += f"; reverse {self.reverse.log_z:.6g}, ESS {self.reverse.ess:.1f} of {len(self.reverse.log_weights)}"
         if self.trusted:
             return f"log-likelihood {self.mean:.5g} ± {self.error:.2g} nats a row ({runs})"
-        low, high = (f"{self.mean - max(self.apart, 0):.5g}" if self.reverse else "-inf"), f"{self.mean:.5g}"
-        return (
-            f"no number to trust: the log-likelihood lies somewhere between {low} and {high} nats a row ({runs}). "
-            "More temperatures (num_temperatures) or more chains bring the two estimates of log Z together."
-        )
+        return f"no number to trust: {self._why_not()} ({runs})"
+
+    def _why_not(self) -> str:
+        """What is known all the same, and the way out."""
+        if self.apart < -_APART:
+            found = f"the way back gives a log Z {-self.apart:.3g} nats lower than the way there, where it should be higher"
+            return f"{found}: its chains do not represent the model, or both ways are too short. Give samples= of longer chains"
+        low = f"{self.mean - max(self.apart, 0):.5g}" if self.reverse else "-inf"
+        told = f"the log-likelihood lies somewhere between {low} and {self.mean:.5g} nats a row"
+        if self.apart <= 0:
+            told = f"{self.mean:.5g} nats a row rests on few of the weights"
+        return f"{told}. More temperatures (num_temperatures) or more chains bring the two estimates of log Z together"
 
 
 def log_likelihood(
