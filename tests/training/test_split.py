@@ -57,7 +57,7 @@ def plan_of(batch, num_steps=2):
     start = dict(buffer="uniform", reinitialise=0.0, average=None, seed=0)
     choices = dict(penalty=None, trainable=None, retune=False, stop=True)
     job = prepare("pcd", model(), DATA, saltus.NCG(0.5), optax.sgd(1e-3), sizes, start, choices)
-    return job.plan, job.target, batch
+    return job.recipe, job.target, batch
 
 
 def test_how_many_shares_depends_on_the_batch_and_the_work(small_shares, monkeypatch):

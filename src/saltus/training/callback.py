@@ -61,7 +61,7 @@ class Moment:
         return found
 
     def _whole(self, trained: Any) -> Any:
-        return combine(trained, partition(self._job.target.params, self._job.plan.trained)[1])
+        return combine(trained, partition(self._job.target.params, self._job.recipe.trained)[1])
 
 
 def read_callback(callback: Any) -> Callable | None:

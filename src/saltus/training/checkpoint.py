@@ -28,7 +28,7 @@ from ..kernels import Kernel
 from ..target import Target
 from .history import pack_history, unpack_history
 from .optimiser import Optimiser
-from .settings import Settings
+from .settings import TrainingSettings
 from .update import State
 from .watch import Watch
 
@@ -51,7 +51,7 @@ def read_changes(change: Any) -> tuple[str, ...]:
 class Asked:
     """All that must be the same for training to go on, or be named by `change`. other: names of further choices."""
 
-    settings: Settings
+    settings: TrainingSettings
     target: Target
     data: str
     kernel: Kernel

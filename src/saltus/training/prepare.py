@@ -21,8 +21,8 @@ from .models.hidden import observed_space
 from .optimiser import read_optimiser
 from .penalty import read_penalties
 from .retune import read_retune
-from .settings import Settings, check_defined, check_rows, read_model, read_settings
-from .update import Plan, State, first_chains
+from .settings import TrainingSettings, check_defined, check_rows, read_model, read_settings
+from .update import Recipe, State, first_chains
 from .watch import watch
 
 _BUFFER = 1  # the stream of row numbers; 0 is that of the data
@@ -32,8 +32,8 @@ _BUFFER = 1  # the stream of row numbers; 0 is that of the data
 class Job:
     """Everything that is needed for any number of updates."""
 
-    settings: Settings
-    plan: Plan
+    settings: TrainingSettings
+    recipe: Recipe
     target: Target
     source: Source
     state: State
@@ -42,7 +42,7 @@ class Job:
 
     @property
     def kernel(self) -> Kernel:
-        return self.plan.kernel
+        return self.recipe.kernel
 
 
 def prepare(
@@ -65,7 +65,7 @@ def prepare(
 
     words, persistent = jnp.asarray(seed_words(settings.seed)), method == "pcd"
     fresh = fresh_chains(target, start["buffer"], rows)
-    plan = Plan(
+    recipe = Recipe(
         num_steps=jnp.asarray(settings.num_steps, jnp.int32),
         reinitialise=jnp.asarray(settings.reinitialise, default_float()),
         decay=jnp.asarray(settings.average or 0.0, default_float()),
@@ -86,7 +86,7 @@ def prepare(
     other = dict(penalty=_marks(penalties, target.params), trained=flags, retune=retune)
     other |= dict(buffer=start["buffer"] if isinstance(start["buffer"], str) else "states")
     asked = Asked(settings, target, source.mark, kernel, optimiser, trained, other)
-    return Job(settings, plan, target, source, state, visits, asked)
+    return Job(settings, recipe, target, source, state, visits, asked)
 
 
 def _marks(penalties: tuple, params: Any) -> str | None:

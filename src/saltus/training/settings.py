@@ -19,7 +19,7 @@ from .models.hidden import observed_log_prob, observed_space
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """What training was asked to do; training that goes on from a checkpoint must have been asked the same."""
 
     method: str  # "pcd" or "cd"
@@ -35,13 +35,15 @@ class Settings:
         return asdict(self)
 
 
-def read_settings(method: str, **asked: Any) -> Settings:
+def read_settings(method: str, **asked: Any) -> TrainingSettings:
     sizes = {name: as_size(asked[name], name, TrainingError) for name in ("num_steps", "batch_size", "buffer_size")}
     visits = as_choice(asked["visits"], "visits", VISITS, TrainingError)
     check_rows("buffer", sizes["buffer_size"], sizes["batch_size"])
     reinitialise = _fraction(asked["reinitialise"], "reinitialise", closed=True)
     average = None if asked["average"] is None else _fraction(asked["average"], "average", closed=False)
-    return Settings(method, **sizes, visits=visits, reinitialise=reinitialise, average=average, seed=read_seed(asked["seed"]))
+    return TrainingSettings(
+        method, **sizes, visits=visits, reinitialise=reinitialise, average=average, seed=read_seed(asked["seed"])
+    )
 
 
 def check_rows(name: str, rows: int | None, batch: int) -> None:

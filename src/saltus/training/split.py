@@ -16,7 +16,7 @@ from .._record import default_float
 from ..engine.chains import MOST, Crew
 from ..race.cost import step_seconds
 from ..target import Target
-from .update import Part, Plan, Share, State, closed, history_names, share_of, stepped_share
+from .update import Part, Recipe, Share, State, closed, history_names, share_of, stepped_share
 from .watch import HEALTHY
 
 _FEWEST = 8  # chains of a share: of fewer, products with a network's weights take longer for each
@@ -24,16 +24,16 @@ _LEAST = 0.05  # seconds of a share, computed: that is about five times what pro
 _GRADIENT = 3  # steps of the chains that take as long as the gradient at samples and data
 
 
-def num_shares(plan: Plan, target: Target, batch: int) -> int:
+def num_shares(recipe: Recipe, target: Target, batch: int) -> int:
     """The largest power of two for which each share has enough to do; 1 where a penalty has to see the whole batch."""
     devices = jax.local_devices()
     alone = jax.process_count() > 1 or (devices[0].platform != "cpu" and len(devices) == 1)
-    if alone or not all(penalty.by_chain for penalty in plan.penalties):
+    if alone or not all(penalty.by_chain for penalty in recipe.penalties):
         return 1
     most = 1
     while 2 * most <= MOST and batch % (2 * most) == 0 and batch // (2 * most) >= _FEWEST:
         most *= 2
-    seconds = step_seconds(plan.kernel, target, batch) * (int(plan.num_steps) + _GRADIENT) if most > 1 else 0.0
+    seconds = step_seconds(recipe.kernel, target, batch) * (int(recipe.num_steps) + _GRADIENT) if most > 1 else 0.0
     while most > 1 and seconds < _LEAST * most:
         most //= 2
     return most
@@ -42,11 +42,11 @@ def num_shares(plan: Plan, target: Target, batch: int) -> int:
 class Split:
     """In place of `update.advance`: the same updates, each in several shares, of which every core takes one and then the next."""
 
-    def __init__(self, plan: Plan, target: Target, num: int):
+    def __init__(self, recipe: Recipe, target: Target, num: int):
         devices = jax.local_devices()[:num]
-        self.num, self.crew, self.stop = num, Crew(num), bool(plan.stop)
+        self.num, self.crew, self.stop = num, Crew(num), bool(recipe.stop)
         self.devices = [devices[n % len(devices)] if len(devices) > 1 else None for n in range(num)]
-        self.given = {device: _on(device, (plan, target)) for device in self.devices}
+        self.given = {device: _on(device, (recipe, target)) for device in self.devices}
         self.executables: tuple[Any, dict[Any, Any], Any] | None = None
 
     def advance(self, data: jax.Array, state: State, visits: Any, first: int, count: int) -> tuple:

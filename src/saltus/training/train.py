@@ -98,8 +98,8 @@ class Training:
         self.job, self.num_updates, self.saved, self.progress, self.reports = job, num_updates, saved, progress, reports
         self.compile_seconds = 0.0
         self.asked_to_stop = False
-        shares = num_shares(job.plan, job.target, job.settings.batch_size)
-        self.split = Split(job.plan, job.target, shares) if shares > 1 else None
+        shares = num_shares(job.recipe, job.target, job.settings.batch_size)
+        self.split = Split(job.recipe, job.target, shares) if shares > 1 else None
         self.go_back(job.state, {name: np.zeros(0, np.float32) for name in history_names(job.state.tuner)}, 0.0, [])
 
     def open(self, overwrite: bool) -> None:
@@ -122,7 +122,7 @@ class Training:
 
     @property
     def stopped(self) -> bool:
-        return bool(self.diverged) and bool(self.job.plan.stop)
+        return bool(self.diverged) and bool(self.job.recipe.stop)
 
     @property
     def finished(self) -> bool:
@@ -151,7 +151,7 @@ class Training:
         chains[:count] = job.visits.rows(first, first + count)
         if self.split:
             return self.split.advance(data, self.state, (rows, chains), first, count)
-        return advance(job.plan, job.target, data, self.state, (rows, chains), np.int32(first), np.int32(count))
+        return advance(job.recipe, job.target, data, self.state, (rows, chains), np.int32(first), np.int32(count))
 
     def advance(self, steps: int) -> float:
         steps = self.job.source.length(self.made, steps)
@@ -198,7 +198,7 @@ class Training:
 
     def result(self, reason: str) -> Trained:
         job, state = self.job, self.state
-        frozen = partition(job.target.params, job.plan.trained)[1]
+        frozen = partition(job.target.params, job.recipe.trained)[1]
         ended = reason or ("diverged" if self.stopped else "callback" if self.made < self.num_updates else "")
         return Trained(
             target=job.target.replace(params=combine(state.trained, frozen)),

@@ -31,7 +31,7 @@ _START = 2**31 - 1  # of the key of a state's other parts: beyond every step
 
 
 @record
-class Plan:
+class Recipe:
     """What an update does, apart from the target and the data: numbers are leaves, functions and choices are not."""
 
     num_steps: jax.Array  # K
@@ -65,7 +65,7 @@ def history_names(tuner: Fixed) -> tuple[str, ...]:
 
 
 @program()
-def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: Any, first: Any, count: Any) -> tuple:
+def advance(recipe: Recipe, target: Target, data: jax.Array, state: State, visits: Any, first: Any, count: Any) -> tuple:
     """`count` updates from number `first` on: (state, rows of history, updates made).
 
     visits: rows of the data and of the buffer, (rows, batch) each, of which the first `count` are used.
@@ -74,11 +74,11 @@ def advance(plan: Plan, target: Target, data: jax.Array, state: State, visits: A
 
     def going(carry: Any) -> jax.Array:
         n, state, _ = carry
-        return (n < count) & ~(plan.stop & (state.watch.verdict != HEALTHY))
+        return (n < count) & ~(recipe.stop & (state.watch.verdict != HEALTHY))
 
     def update(carry: Any) -> Any:
         n, state, rows = carry
-        state, row = _update(plan, target, data, state, (visits[0][n], visits[1][n]), first + n)
+        state, row = _update(recipe, target, data, state, (visits[0][n], visits[1][n]), first + n)
         return n + 1, state, {name: rows[name].at[n].set(row[name].astype(rows[name].dtype)) for name in rows}
 
     made, state, rows = jax.lax.while_loop(going, update, (jnp.zeros((), jnp.int32), state, rows))
@@ -114,25 +114,25 @@ class Part:
     grad: Any
 
 
-def _update(plan: Plan, target: Target, data: jax.Array, state: State, visit: Any, update: jax.Array) -> tuple:
-    share = share_of(plan, target, data, state, visit, update)
-    return closed(plan, target, state, visit[1], update, [stepped_share(plan, target, state.trained, share)])
+def _update(recipe: Recipe, target: Target, data: jax.Array, state: State, visit: Any, update: jax.Array) -> tuple:
+    share = share_of(recipe, target, data, state, visit, update)
+    return closed(recipe, target, state, visit[1], update, [stepped_share(recipe, target, state.trained, share)])
 
 
-def _keys(plan: Plan, update: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _keys(recipe: Recipe, update: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """For chains that begin anew, for tuning, for the steps."""
-    fresh, tune, chains = random.split(random.fold_in(chain_key(plan.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3)
+    fresh, tune, chains = random.split(random.fold_in(chain_key(recipe.words, TRAINING, jnp.zeros((), jnp.int32)), update), 3)
     return fresh, tune, chains
 
 
-def share_of(plan: Plan, target: Target, data: jax.Array, state: State, visit: Any, update: jax.Array) -> Share:
+def share_of(recipe: Recipe, target: Target, data: jax.Array, state: State, visit: Any, update: jax.Array) -> Share:
     """All that an update visits."""
-    fresh_key, tune_key, key = _keys(plan, update)
+    fresh_key, tune_key, key = _keys(recipe, update)
     positive = data[visit[0]].astype(target.space.code_dtype)
-    if plan.persistent:
-        codes = _begin(fresh_key, plan, state.buffer[visit[1]].astype(positive.dtype))
+    if recipe.persistent:
+        codes = _begin(fresh_key, recipe, state.buffer[visit[1]].astype(positive.dtype))
     else:
-        codes = jax.vmap(plan.fresh.whole)(positive)
+        codes = jax.vmap(recipe.fresh.whole)(positive)
     num, groups, settings = len(codes), state.tuner.groups, state.tuner.settings(tune_key)
     keys = jax.vmap(lambda c: random.fold_in(key, c))(jnp.arange(num))
     if groups > 1:
@@ -143,20 +143,20 @@ def share_of(plan: Plan, target: Target, data: jax.Array, state: State, visit: A
     return Share(positive, codes, keys, settings)
 
 
-def stepped_share(plan: Plan, target: Target, trained: Any, share: Share) -> Part:
+def stepped_share(recipe: Recipe, target: Target, trained: Any, share: Share) -> Part:
     """K steps of its chains on the model as it is now, then the gradient at its samples and data."""
-    frozen = partition(target.params, plan.trained)[1]
+    frozen = partition(target.params, recipe.trained)[1]
     model = target.replace(params=combine(trained, frozen))
-    codes, rate, jump = _steps(plan, model, share)
+    codes, rate, jump = _steps(recipe, model, share)
     far = jax.vmap(lambda a, b: model.space.travel(a, b)[0])(share.codes, codes)
     seen = codes[: len(share.data), : observed_space(target).num_sites]
-    grad, loss, of_data, of_samples = gradient(target, trained, frozen, share.data, seen, plan.penalties)
+    grad, loss, of_data, of_samples = gradient(target, trained, frozen, share.data, seen, recipe.penalties)
     return Part(codes, rate, jump, far, of_data, of_samples, loss, grad)
 
 
-def closed(plan: Plan, target: Target, state: State, chains: jax.Array, update: jax.Array, parts: list[Part]) -> tuple:
+def closed(recipe: Recipe, target: Target, state: State, chains: jax.Array, update: jax.Array, parts: list[Part]) -> tuple:
     """(state, row of history) after an update whose shares came to `parts`, of equal size, which are added in their order."""
-    frozen = partition(target.params, plan.trained)[1]
+    frozen = partition(target.params, recipe.trained)[1]
     grad, loss = (_mean([getattr(part, name) for part in parts]) for name in ("grad", "loss"))
     codes, each_rate, each_jump, far, of_data, of_samples = (
         jnp.concatenate([getattr(part, name) for part in parts])
@@ -166,19 +166,19 @@ def closed(plan: Plan, target: Target, state: State, chains: jax.Array, update: 
     groups = state.tuner.groups
     told = Told(*(jnp.mean(x.reshape(groups, -1), axis=1) for x in (each_jump, each_rate, far)))
     finite = _finite((grad, energies))
-    changes, optimiser = plan.optimiser.update(grad, state.optimiser, state.trained)
+    changes, optimiser = recipe.optimiser.update(grad, state.optimiser, state.trained)
     trained = jax.tree.map(lambda p, u: jnp.asarray(p + u, p.dtype), state.trained, changes)
-    for penalty in plan.penalties:
-        trained = partition(penalty.shrunk(combine(trained, frozen), update), plan.trained)[0]
+    for penalty in recipe.penalties:
+        trained = partition(penalty.shrunk(combine(trained, frozen), update), recipe.trained)[0]
     trained, optimiser = _if(finite, (trained, optimiser), (state.trained, state.optimiser))
     kept, rate, jump = codes[: len(chains)].astype(state.buffer.dtype), jnp.mean(told.rate), jnp.mean(told.jump)
     new = State(
         trained,
-        None if state.average is None else _mixed(state.average, trained, plan.decay),
+        None if state.average is None else _mixed(state.average, trained, recipe.decay),
         optimiser,
-        state.buffer.at[chains].set(kept) if plan.persistent else kept,
-        state.tuner.learn(_keys(plan, update)[1], told, plan.num_steps),
-        state.watch.look(finite, energies, rate, jump, plan.patience),
+        state.buffer.at[chains].set(kept) if recipe.persistent else kept,
+        state.tuner.learn(_keys(recipe, update)[1], told, recipe.num_steps),
+        state.watch.look(finite, energies, rate, jump, recipe.patience),
     )
     row = dict(loss=loss, data_energy=energies.data, model_energy=energies.model, acceptance=rate, jump=jump)
     return new, {**row, **state.tuner.centre()}
@@ -192,18 +192,18 @@ def _mean(trees: list[Any]) -> Any:
     return total if len(trees) == 1 else jax.tree.map(lambda x: x / len(trees), total)
 
 
-def _begin(key: jax.Array, plan: Plan, codes: jax.Array) -> jax.Array:
+def _begin(key: jax.Array, recipe: Recipe, codes: jax.Array) -> jax.Array:
     """The chains as they are, some of them begun anew."""
 
     def anew() -> jax.Array:
         which, draws = random.split(key)
-        begins = random.unit(which, (len(codes), 1)) < plan.reinitialise
-        return jnp.where(begins, jax.vmap(plan.fresh.draw)(random.split(draws, len(codes))).astype(codes.dtype), codes)
+        begins = random.unit(which, (len(codes), 1)) < recipe.reinitialise
+        return jnp.where(begins, jax.vmap(recipe.fresh.draw)(random.split(draws, len(codes))).astype(codes.dtype), codes)
 
-    return jax.lax.cond(plan.reinitialise > 0, anew, lambda: codes)
+    return jax.lax.cond(recipe.reinitialise > 0, anew, lambda: codes)
 
 
-def _steps(plan: Plan, model: Target, share: Share) -> tuple:
+def _steps(recipe: Recipe, model: Target, share: Share) -> tuple:
     """(codes, acceptance rate, jump), of every chain.
 
     The model has changed since the last visit, so every state is begun anew at its codes: f and the local model are those of
@@ -212,18 +212,18 @@ def _steps(plan: Plan, model: Target, share: Share) -> tuple:
     codes, keys, settings = share.codes, share.keys, share.settings
     own = 0 if any(values.ndim for values in settings.values()) else None
     none = jnp.zeros(len(codes), default_float())
-    kernel_of = lambda values: changed(plan.kernel, **values)  # noqa: E731
+    kernel_of = lambda values: changed(recipe.kernel, **values)  # noqa: E731
     one = lambda values, k, c: begin(kernel_of(values), model, c, random.fold_in(k, _START))  # noqa: E731
     states = jax.vmap(one, (own, 0, 0))(settings, keys, codes)
 
     def step(t: jax.Array, carry: Any) -> Any:
         states, rate, jump = carry
-        each, kernel = ({}, kernel_of(settings)) if own is None else (settings, plan.kernel)
+        each, kernel = ({}, kernel_of(settings)) if own is None else (settings, recipe.kernel)
         states, info = step_chains(kernel, model, keys, t, states, each)
         return states, rate + info.acceptance_rate, jump + info.jump
 
-    states, rate, jump = jax.lax.fori_loop(0, plan.num_steps, step, (states, none, none))
-    return kept_codes(plan.kernel, model, states), rate / plan.num_steps, jump / plan.num_steps
+    states, rate, jump = jax.lax.fori_loop(0, recipe.num_steps, step, (states, none, none))
+    return kept_codes(recipe.kernel, model, states), rate / recipe.num_steps, jump / recipe.num_steps
 
 
 def _finite(tree: Any) -> jax.Array:
