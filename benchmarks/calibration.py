@@ -22,7 +22,8 @@ import numpyro.distributions as dist
 from scipy.stats import chisquare
 
 import saltus
-from saltus.bridges.alternating import draw
+
+from .internals import draw
 
 OUTPUT = pathlib.Path(__file__).parents[1] / "tests/full_output/calibration.txt"
 REPLICATIONS, KEPT, BINS = 200, 99, 10

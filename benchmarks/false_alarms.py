@@ -21,8 +21,6 @@ import scipy.stats
 import saltus
 from saltus.testing import check_kernel, quadratic, rugged
 
-from .internals import Product
-
 # Nothing is changed between checks here: what is compiled for one serves the next.
 importlib.import_module("saltus.testing.check_kernel").forget_programs = lambda: None
 ROOT = pathlib.Path(__file__).parents[1]
@@ -39,7 +37,7 @@ def random_space(rng):
         lambda: saltus.Ordinal(1, range(int(rng.integers(20, 110)))),
         lambda: saltus.Categorical(int(rng.integers(1, 4)), int(rng.integers(3, 6))),
         lambda: saltus.Clock(int(rng.integers(1, 4)), int(rng.integers(3, 7))),
-        lambda: Product(a=saltus.Binary(int(rng.integers(1, 4))), b=saltus.Categorical(1, 3)),
+        lambda: saltus.Product(a=saltus.Binary(int(rng.integers(1, 4))), b=saltus.Categorical(1, 3)),
     ][rng.integers(7)]()
 
 
@@ -63,9 +61,9 @@ def one(number):
     """A line about check `number`: everything about it follows from the number."""
     family, rng = np.random.default_rng([20261118, number // TOGETHER]), np.random.default_rng([20261118, number, 1])
     space, scan = random_space(family), ["random", "systematic"][family.integers(2)]
-    which = (number // TOGETHER) % (8 - isinstance(space, Product))
+    which = (number // TOGETHER) % (8 - isinstance(space, saltus.Product))
     differences = ["gradient", "gradient", "exact"][family.integers(3)]
-    make = quadratic if which == 7 or (family.random() < 0.2 and not isinstance(space, Product)) else rugged
+    make = quadratic if which == 7 or (family.random() < 0.2 and not isinstance(space, saltus.Product)) else rugged
     wide, battery = bool(family.random() < 0.2), number % 50 == 0
     kernel = random_kernel(rng, space, which, scan)
     target = make(space, seed=int(rng.integers(1000)), differences=differences)

@@ -5,6 +5,7 @@ A name is listed with why the public one will not do. Who moves an internal mend
 
 from saltus._fusion import total  # a sum as a product with ones: `choices` holds it against jnp.sum
 from saltus._record import changed  # a point with other codes, stale on purpose: `profile` times parts of a step on their own
+from saltus.bridges.alternating import draw  # the compiled loop of `saltus.mixed`: `calibration` counts how often it was compiled
 from saltus.engine.arguments import read_settings
 from saltus.engine.drive import steps_of_a_chunk  # how many steps a run makes at a time: slow loops are timed over as many
 from saltus.engine.loop import (  # one step of all chains as a run has it; how often a run compiled it
@@ -19,7 +20,6 @@ from saltus.race.cost import SECONDS, seconds_of, work_of_step  # the cost of a 
 from saltus.race.entrants import find_entrants, simplest  # the samplers of a race: `race` runs all of them for long
 from saltus.race.race import race  # saltus.sample tells who won; `race` needs the kernel and the table without the run
 from saltus.race.trial_run import Trials  # a trial of the race, here of seconds in place of fractions of one
-from saltus.spaces import Product  # not public yet: `false_alarms` certifies on products too
 from saltus.structure import find  # the reading of a log_prob alone: `found` times it apart from what is then built
 from saltus.targets.conv_ebm import _LAYERS as LAYERS  # shapes of the network's layers, written again with plain convolutions
 from saltus.targets.conv_ebm import SIDE
@@ -32,12 +32,12 @@ __all__ = [
     "SECONDS",
     "SIDE",
     "Chains",
-    "Product",
     "Silent",
     "Trials",
     "advance",
     "begin",
     "changed",
+    "draw",
     "each_chain",
     "find",
     "find_entrants",

@@ -48,9 +48,10 @@ def panel(title, states, colour, left):
     length = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
     trail = "M" + " L".join(f"{a:.1f} {b:.1f}" for a, b in points)
     offsets = ";".join(f"{length[-1] - x:.1f}" for x in length)
+    told = f"{length[-1] / CELL:.0f} cells in {STEPS} steps"
     move = f'dur="{SECONDS}s" repeatCount="indefinite" calcMode="discrete"'
     return f"""<g transform="translate({left},{TOP})">
-<text x="0" y="-14" class="title">{title}</text><text x="273" y="-14" class="note">{length[-1] / CELL:.0f} cells in {STEPS} steps</text>
+<text x="0" y="-14" class="title">{title}</text><text x="273" y="-14" class="note">{told}</text>
 <g fill="#7a8b99">{"".join(cells())}</g><rect width="273" height="273" fill="none" stroke="#9aa7b1"/>
 <path d="{trail}" class="trail" stroke="{colour}" stroke-dasharray="{length[-1]:.1f}">
 <animate attributeName="stroke-dashoffset" values="{offsets}" {move}/></path>

@@ -14,7 +14,7 @@ import saltus
 
 ROOT = pathlib.Path(__file__).parents[2]
 FILES = [p for folder in ("paper", "benchmarks") for p in sorted((ROOT / folder).rglob("*.py")) if p.name != "internals.py"]
-PUBLIC = ("datasets", "diagnostics", "extending", "random", "targets", "testing", "training")
+PUBLIC = ("bridges", "datasets", "diagnostics", "extending", "random", "targets", "testing", "training")
 
 
 def private_names(source):

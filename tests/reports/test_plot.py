@@ -77,3 +77,19 @@ def test_many_sites_are_a_line_and_many_values_a_shading(ax):
 def test_nonsense_is_refused(run, call):
     with pytest.raises(saltus.SaltusError):
         call(run)
+
+
+def test_bars_of_a_ladder_are_the_swaps_that_were_accepted(run, ax):
+    target = saltus.targets.ising((4, 4), 0.6)
+    kernel = saltus.Tempered(saltus.Gibbs("coloured"), [0.0, 0.3, 0.6, 1.0])
+    tempered = saltus.sample(target, kernel, num_draws=200, num_warmup=50, thin=1, progress=False)
+    saltus.plot.ladder(tempered, ax)
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], 1 - np.ravel(tempered.attrs["swap_rejection"]))
+    assert "4 rungs" in ax.get_title(loc="left")
+    with pytest.raises(saltus.SaltusError, match="no ladder"):
+        saltus.plot.ladder(run)
+
+
+def test_a_comparison_is_drawn_by_the_same_name():
+    with pytest.raises(saltus.SaltusError, match=r"saltus\.compare"):
+        saltus.plot.comparison("ncg")

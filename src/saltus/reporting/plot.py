@@ -173,6 +173,43 @@ def tuning(tuned: Any, axes: Any = None) -> Any:
     return report.plot(axes)
 
 
+def comparison(found: Any, axes: Any = None) -> Any:
+    """Effective draws a second and an evaluation of every sampler, with their spread. found: what `saltus.compare` returned.
+
+    axes: (targets, 2) of matplotlib axes; None for a new figure.
+    """
+    if not hasattr(found, "rows") or not hasattr(found, "targets"):
+        raise SaltusError("This is no comparison.", expected="what saltus.compare returned", found=type(found).__name__)
+    return found.plot(axes)
+
+
+def ladder(run: Any, ax: Any = None) -> Any:
+    """The share of swaps that were accepted between each two rungs of a tempered run, over their β; even bars are a good ladder.
+
+    run: of `saltus.Tempered`, by name "tempered", or one that `sampler="auto"` tempered. ax: as for `energy`.
+    """
+    check_run(run)
+    beta, rejected, trips = _rungs(run)
+    ax = _axes(ax)
+    ax.bar(range(len(rejected)), 1 - rejected, color=BLUE)
+    some = np.unique(np.linspace(0, len(rejected) - 1, min(len(rejected), 8)).astype(int))
+    ax.set_xticks(some, [f"{beta[i]:.2g} to {beta[i + 1]:.2g}" for i in some], rotation=30, ha="right")
+    ax.set(ylim=(0, 1), xlabel="β of the two rungs", ylabel="share of swaps accepted")
+    ax.set_title(f"Ladder: {len(beta)} rungs, {trips} round trips", loc="left", fontsize=10)
+    return ax
+
+
+def _rungs(run: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """(β, share of swaps refused between neighbours, round trips) of a run."""
+    kernel = run.children.get("kernel")
+    beta = np.ravel(kernel["ladder"].values) if kernel is not None and "ladder" in kernel.data_vars else np.zeros(0)
+    rejected = np.ravel(run.attrs.get("swap_rejection", []))
+    if len(beta) < 2 or len(rejected) != len(beta) - 1:
+        expected, found = "a run of saltus.Tempered, which counts its swaps", f"a run of {run.attrs.get('sampler', 'no sampler')}"
+        raise SaltusError("This run has no ladder.", expected=expected, found=found)
+    return beta, rejected.astype(np.float64), int(run.attrs["round_trips"])
+
+
 def _picture_shape(shape: Any) -> tuple[int, int]:
     try:
         rows, columns = shape
