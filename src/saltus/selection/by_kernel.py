@@ -55,7 +55,7 @@ def sample_by(question: Question, sampler: Any, seed: int, num_chains: int, goal
     totals, model, every, log_posterior = summed(problem, inside, np.exp(log_weight - log_weight.max()), most)
     ended = "steps" if inside.shape[1] >= (goal.max_steps or DRAWS) else "time"
     weight = np.exp(log_weight - log_weight.max())
-    return Sampled(totals, weight, model, every, log_posterior, inside.shape[1], seconds, seconds, ended), str(run.attrs["kernel"])
+    return Sampled(totals, weight, model, every, log_posterior, inside.shape[1], seconds, seconds, ended), str(run.attrs["sampler"])
 
 
 def summed(
