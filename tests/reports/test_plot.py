@@ -91,5 +91,12 @@ def test_bars_of_a_ladder_are_the_swaps_that_were_accepted(run, ax):
 
 
 def test_a_comparison_is_drawn_by_the_same_name():
+    found = saltus.compare(
+        {"ten": saltus.targets.ising((3, 3), 0.2)}, [saltus.Gibbs("coloured")], seconds=0.05, repeats=2, progress=False
+    )
+    axes = saltus.plot.comparison(found)
+    assert axes.shape == (1, 2)
+    assert axes[0, 0].get_title(loc="left") == "ten"
+    plt.close(axes[0, 0].figure)
     with pytest.raises(saltus.SaltusError, match=r"saltus\.compare"):
         saltus.plot.comparison("ncg")

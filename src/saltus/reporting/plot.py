@@ -192,7 +192,7 @@ def ladder(run: Any, ax: Any = None) -> Any:
     beta, rejected, trips = _rungs(run)
     ax = _axes(ax)
     ax.bar(range(len(rejected)), 1 - rejected, color=BLUE)
-    some = np.unique(np.linspace(0, len(rejected) - 1, min(len(rejected), 8)).astype(int))
+    some = np.unique(np.linspace(0, len(rejected) - 1, min(len(rejected), 12)).astype(int))
     ax.set_xticks(some, [f"{beta[i]:.2g} to {beta[i + 1]:.2g}" for i in some], rotation=30, ha="right")
     ax.set(ylim=(0, 1), xlabel="β of the two rungs", ylabel="share of swaps accepted")
     ax.set_title(f"Ladder: {len(beta)} rungs, {trips} round trips", loc="left", fontsize=10)
