@@ -79,7 +79,9 @@ def _introduction(target: Target, seed: int) -> list[str]:
 def _race(run: Any, told: bool) -> list[str]:
     """told: the progress display has said the paragraph already."""
     race = saltus.race_of(run)
-    text = "Samplers are tuned and compared before the run. ESS: how many independent draws the draws are worth."
+    text = (
+        "Before the run samplers are tried, as long as another may save time. ESS: how many independent draws the draws are worth."
+    )
     return ["", "The race", *_wrapped(text), "", str(race), *([] if told else ["", *_wrapped(race.paragraph)])]
 
 
